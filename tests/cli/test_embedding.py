@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+import sys
+from collections.abc import Callable, Iterator
+from typing import NoReturn
 
+import click
 import pytest
 
-from support.command_line import CommandLine
+from opencode_memory.cli import main
+from opencode_memory.embedding.served import client
+from opencode_memory.http_client.request import Failure, Request, RequestError
+from support.command_line import Answer, CommandLine
 from support.embedding_server import MODEL, EmbeddingServer, Reply
 
 
@@ -87,4 +94,73 @@ def test_server_that_does_not_answer_changes_nothing(described: CommandLine, ser
 def test_provider_without_its_settings_is_refused(cli: CommandLine) -> None:
     answer = cli("embedding", "use", "openai", "--yes")
     assert answer.code == 2
-    assert "embedding.model" in answer.err
+    assert "embedding.base_url is not set" in answer.err
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def remote(cli: CommandLine) -> CommandLine:
+    """A command line whose configuration describes a server on another machine."""
+    for key, value in (("base_url", "https://embed.example.org/v1"), ("model", MODEL), ("dimensions", "64")):
+        cli.ok("config", "set", f"embedding.{key}", value)
+    return cli
+
+
+def _allowed(cli: CommandLine) -> object:
+    return cli.ok("config", "show", "--json").json["values"]["embedding.allowed_host"]["value"]
+
+
+@pytest.mark.parametrize("options", [["--yes"], ["--yes", "--json"], ["--dry-run"]])
+def test_other_machine_needs_consent_that_no_option_gives(
+    remote: CommandLine, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Request] = []
+    monkeypatch.setattr(client, "send", sent.append)
+    remote.remember("The parser is written in Rust")
+    answer = remote("embedding", "use", "openai", *options)
+    assert answer.code == 2
+    assert "may not be sent to embed.example.org" in answer.err
+    assert sent == []
+    assert _allowed(remote) is None
+
+
+@pytest.mark.parametrize(("typed", "kept"), [("n\n", None), ("y\nn\n", "embed.example.org")])
+def test_person_is_told_what_is_sent_and_asked_once(
+    remote: CommandLine, monkeypatch: pytest.MonkeyPatch, typed: str, kept: str | None
+) -> None:
+    asked: list[str] = []
+    answers = iter(typed.split())
+
+    def confirm(question: str, **_: object) -> bool:
+        asked.append(question)
+        return next(answers) == "y"
+
+    sent: list[Request] = []
+
+    def refuse(request: Request) -> NoReturn:
+        sent.append(request)
+        raise RequestError("cannot connect to the server", failure=Failure.UNREACHABLE)
+
+    monkeypatch.setattr(client, "send", refuse)
+    monkeypatch.setattr(click, "confirm", confirm)
+    monkeypatch.setattr(CommandLine, "__call__", _at_a_terminal(monkeypatch))
+    remote.remember("The parser is written in Rust")
+    answer = remote("embedding", "use", "openai")
+    assert "your messages to agents" in answer.err
+    assert asked == ["Send these texts to embed.example.org?"]
+    assert bool(sent) == (kept is not None)
+    assert _allowed(remote) == kept
+
+
+def _at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
+    def call(cli: CommandLine, *arguments: str, given: str | bytes = b"") -> Answer:
+        monkeypatch.setattr(sys, "stdin", _Terminal())
+        code = main(arguments)
+        captured = cli._capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    return call

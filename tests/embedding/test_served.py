@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opencode_memory.config.embedding import EmbeddingProvider
 from opencode_memory.config.load import load
 from opencode_memory.embedding import OnnxEmbedder
 from opencode_memory.embedding.factory import build_embedders
 from opencode_memory.embedding.served.client import PAUSES, REST_SECONDS, Client
 from opencode_memory.embedding.served.embedder import LONGEST_QUERY, MOST_TEXTS, ServedEmbedder
 from opencode_memory.embedding.served.settings import ServedModel, read_model
+from opencode_memory.embedding.served.wire import render_request
 from opencode_memory.errors import ConfigError, EmbeddingError, InvalidInputError
 from support.embedding_server import MODEL, EmbeddingServer, Reply
 
@@ -92,6 +94,17 @@ def test_secret_at_the_cut_of_a_long_query_is_redacted_before_it_is_sent() -> No
         embedder.embed([f"the token is {SECRET}"])
     assert len(server.inputs[0]) <= LONGEST_QUERY
     assert not any(SECRET[:8] in text for text in server.inputs)
+
+
+def test_private_part_is_not_sent() -> None:
+    with EmbeddingServer() as server:
+        embedder = Scene(server).embedder
+        embedder.embed_query("the fox <private>of Mrs Smith</private> is red")
+        embedder.embed(["the sea <private>near home</private>"])
+        with pytest.raises(EmbeddingError, match="private"):
+            embedder.embed_query("<private>all of it")
+    assert len(server.inputs) == 2
+    assert not any("Smith" in text or "home" in text for text in server.inputs)
 
 
 # -- refused answers
@@ -232,7 +245,14 @@ def test_key_is_read_from_a_private_file_only(tmp_path: Path) -> None:
         ({"base_url": ""}, ConfigError, "embedding.base_url is not set"),
         ({"dimensions": "0"}, ConfigError, "embedding.dimensions is not set"),
         ({"base_url": "http://example.org/v1"}, InvalidInputError, "must use https"),
-        ({"base_url": "https://example.org/v1"}, InvalidInputError, "another machine"),
+        ({"base_url": "https://example.org/v1"}, InvalidInputError, "may not be sent to example.org"),
+        (
+            {"base_url": "https://example.org/v1", "allowed_host": "www.example.org"},
+            InvalidInputError,
+            "may not be sent to example.org",
+        ),
+        ({"base_url": "http://example.org/v1", "allowed_host": "example.org"}, InvalidInputError, "must use https"),
+        ({"provider": "voyage", "base_url": ""}, InvalidInputError, r"may not be sent to api\.voyageai\.com"),
         ({"base_url": "http://127.0.0.1.example.org/v1"}, InvalidInputError, "must use https"),
         ({"api_key_env": "NO_KEY"}, InvalidInputError, "NO_KEY is not set"),
         ({"api_key_env": "BAD_KEY"}, InvalidInputError, "visible ASCII"),
@@ -241,6 +261,39 @@ def test_key_is_read_from_a_private_file_only(tmp_path: Path) -> None:
 def test_unusable_setting_is_refused(tmp_path: Path, values: dict[str, str], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         _settings(tmp_path, **values)
+
+
+def test_allowed_host_is_sent_texts_over_https(tmp_path: Path) -> None:
+    model = _settings(tmp_path, base_url="https://Example.org/v1", allowed_host="example.org")
+    assert (model.url, model.is_loopback) == ("https://example.org/v1/embeddings", False)
+
+
+def test_voyage_is_told_queries_from_texts() -> None:
+    with EmbeddingServer() as server:
+        embedder = Scene(server, provider=EmbeddingProvider.VOYAGE).embedder
+        embedder.embed(["red fox"])
+        embedder.embed_query("blue sea")
+    text, query = (request.body for request in server.received)
+    assert text == {"model": MODEL, "input": ["red fox"], "input_type": "document", "output_dimension": 64}
+    assert query == {"model": MODEL, "input": ["blue sea"], "input_type": "query", "output_dimension": 64}
+    model = replace(Scene(server).model, provider=EmbeddingProvider.VOYAGE, dimension=1024)
+    assert "output_dimension" not in render_request(model, ["red fox"])
+    assert model.model_id.startswith("voyage:")
+
+
+def test_voyage_has_its_address(tmp_path: Path) -> None:
+    model = _settings(tmp_path, provider="voyage", base_url="", allowed_host="api.voyageai.com")
+    assert model.url == "https://api.voyageai.com/v1/embeddings"
+
+
+def test_bundled_model_runs_beside_a_server_that_may_not_be_used(tmp_path: Path) -> None:
+    environment = {"HOME": str(tmp_path)}
+    given = {"MODEL": "m", "BASE_URL": "https://example.org/v1", "DIMENSIONS": "64"}
+    environment |= {f"OPENCODE_MEMORY_EMBEDDING_{name}": value for name, value in given.items()}
+    assert build_embedders(load(environment=environment).embedding, environment).others == ()
+    environment["OPENCODE_MEMORY_EMBEDDING_ALLOWED_HOST"] = "example.org"
+    others = build_embedders(load(environment=environment).embedding, environment).others
+    assert [embedder.model_id.partition(":")[0] for embedder in others] == ["openai", "voyage"]
 
 
 def test_sessions_stay_on_the_bundled_model(tmp_path: Path) -> None:

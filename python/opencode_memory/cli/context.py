@@ -49,6 +49,10 @@ class Invocation:
         options = {"data_dir": self.given.data_dir, "project": self.given.project, "color": self.given.color}
         return load(environment=environment(), options=options)
 
+    def reload(self) -> None:
+        """Read the configuration again, because the command changed it."""
+        self.__dict__.pop("config", None)
+
     def use_defaults(self) -> None:
         """Go on without the configuration file and the variables, because they cannot be used."""
         kept = {name: text for name, text in environment().items() if not name.startswith(PREFIX)}

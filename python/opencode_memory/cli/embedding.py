@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 _KEY: Final = "embedding.provider"
 _SAMPLE: Final = 32
+_CONSENT: Final = """
+{host} is another machine. It gets the text of each memory, also of later ones, and each text by which memories are
+searched: queries, and your messages to agents. Secrets and <private> parts are removed before. Sessions are not sent.
+The server may store what it gets, and you may have to pay for it.
+"""
 _KEPT: Final = "What is embedded is kept. The worker or the same command does the rest; recall uses the former model."
 
 
@@ -73,6 +79,8 @@ def use(run: Invocation, *, provider: str, dry_run: bool, background: bool, yes:
     was. The way back is the same command with the former provider.
     """
     wanted = EmbeddingProvider(provider)
+    if not _may_send(run, wanted):
+        return NOTHING_FOUND
     run.use_provider(wanted)
     with run.open_store(background=False) as store:
         before = store.indexes.models.status()
@@ -99,6 +107,32 @@ def use(run: Invocation, *, provider: str, dry_run: bool, background: bool, yes:
         run.out.line(f"Recall uses {before.wanted} now: {format_count(done, 'memory')} embedded.")
     run.out.note("Restart a running server with `opencode-memory stop`, because it reads its settings when it starts.")
     return DONE
+
+
+def _may_send(run: Invocation, wanted: EmbeddingProvider) -> bool:
+    """Return whether texts may go to the server; ask once if it is another machine.
+
+    Raises:
+        ConfigError: A setting of the server is missing.
+        InvalidInputError: A setting is invalid, or nobody is there to be asked.
+    """
+    if wanted is EmbeddingProvider.LOCAL:
+        return True
+    from opencode_memory.config.edit import set_value  # noqa: PLC0415  loads tomlkit
+    from opencode_memory.embedding.served.settings import check_allowed, remote_host  # noqa: PLC0415  as above
+
+    changed = replace(run.config.embedding, provider=wanted)
+    host = remote_host(changed)
+    if host is None or host == changed.allowed_host:
+        return True
+    if run.out.as_json or not sys.stdin.isatty():
+        check_allowed(changed)  # Raises, and tells how to allow it.
+    click.echo(_CONSENT.format(host=host), err=True)
+    if not confirm(f"Send these texts to {host}", yes=False):
+        return False
+    set_value(run.config.file, "embedding.allowed_host", host, environment=run.config.environment)
+    run.reload()
+    return True
 
 
 def _keep(run: Invocation, store: MemoryStore, before: ModelStatus, wanted: EmbeddingProvider, *, dry_run: bool) -> int:
@@ -136,7 +170,7 @@ def _describe(before: ModelStatus, cost: ModelCost) -> str:
     about = f"about {format_duration(cost.seconds)}" if cost.seconds else "no time"
     return (
         f"Changes from {before.active} to {before.wanted}: {format_count(cost.memories, 'memory')}, {about}. "
-        "Nothing is paid on this machine."
+        "What a server of others charges is not known here."
     )
 
 

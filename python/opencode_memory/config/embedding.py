@@ -18,6 +18,7 @@ class EmbeddingProvider(StrEnum):
 
     LOCAL = "local"
     OPENAI = "openai"
+    VOYAGE = "voyage"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +27,10 @@ class EmbeddingConfig:
 
     Attributes:
         threads: Threads of the bundled model; 0 means one thread for each core.
-        provider: The bundled model, or a server that speaks the OpenAI format.
+        provider: The bundled model, or a server that speaks the format of OpenAI or of Voyage.
         model: Name of the model, as the server knows it.
         base_url: Base address of the server.
+        allowed_host: Host of another machine to which the user lets texts go; None if no text may leave this one.
         dimensions: Length of the vectors that the server returns; 0 if it is not set.
         api_key_env: Environment variable that holds the key of the server.
         api_key_file: File that holds that key.
@@ -40,6 +42,7 @@ class EmbeddingConfig:
     provider: EmbeddingProvider
     model: str | None
     base_url: str | None
+    allowed_host: str | None
     dimensions: int
     api_key_env: str | None
     api_key_file: Path | None
@@ -51,12 +54,18 @@ EMBEDDING_SETTINGS: Final = (
     Setting("embedding.threads", "threads of the bundled model; 0 for all cores", always(0), whole_number(0, 256)),
     Setting(
         "embedding.provider",
-        "the bundled model, or an OpenAI-compatible server on this machine",
+        "the bundled model, or a server with the format of OpenAI or Voyage",
         always(EmbeddingProvider.LOCAL),
         one_of(*EmbeddingProvider),
     ),
     Setting("embedding.model", "embedding model of that server", always(None), TEXT),
     Setting("embedding.base_url", "address of that server, for example http://127.0.0.1:11434/v1", always(None), URL),
+    Setting(
+        "embedding.allowed_host",
+        "host of another machine to which the texts of memories and queries may be sent",
+        always(None),
+        TEXT,
+    ),
     Setting(
         "embedding.dimensions",
         "length of the vectors of that model; 0 if it is not set",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.config.embedding import EmbeddingConfig, EmbeddingProvider
 from opencode_memory.embedding.onnx import OnnxEmbedder
@@ -13,6 +13,8 @@ from opencode_memory.errors import ConfigError, InvalidInputError
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder
+
+_SERVED: Final = (EmbeddingProvider.OPENAI, EmbeddingProvider.VOYAGE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +44,14 @@ def build_embedders(config: EmbeddingConfig, environment: Mapping[str, str]) -> 
     bundled = OnnxEmbedder(threads=config.threads or None)
     if config.provider is not EmbeddingProvider.LOCAL:
         return Embedders(of_memories=_served(config, environment, bundled), of_sessions=bundled, others=(bundled,))
-    others: tuple[Embedder, ...] = ()
-    if config.model is not None and config.base_url is not None:
+    if config.model is None:
+        return Embedders(of_memories=bundled, of_sessions=bundled)
+    others = []
+    for provider in _SERVED:
         # A server that is described wrongly is not used, so it must not stop the bundled model.
         with suppress(ConfigError, InvalidInputError):
-            others = (_served(config, environment, bundled),)
-    return Embedders(of_memories=bundled, of_sessions=bundled, others=others)
+            others.append(_served(replace(config, provider=provider), environment, bundled))
+    return Embedders(of_memories=bundled, of_sessions=bundled, others=tuple(others))
 
 
 def _served(config: EmbeddingConfig, environment: Mapping[str, str], bundled: Embedder) -> Embedder:

@@ -79,7 +79,7 @@ class Client:
         Raises:
             EmbeddingError: The server failed, or its answer cannot be used.
         """
-        return self._embed(texts, seconds=TEXT_SECONDS, pauses=PAUSES)
+        return self._embed(texts, is_query=False)
 
     def embed_query(self, text: str) -> Vectors:
         """Embed one query in one attempt, because the caller waits for the answer.
@@ -87,12 +87,13 @@ class Client:
         Raises:
             EmbeddingError: As for ``embed_texts``.
         """
-        return self._embed([text], seconds=QUERY_SECONDS, pauses=())
+        return self._embed([text], is_query=True)
 
-    def _embed(self, texts: Sequence[str], *, seconds: float, pauses: Sequence[float]) -> Vectors:
+    def _embed(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         self._check_rest()
-        for pause in (*pauses, None):
-            answer, problem, delay = self._try(texts, seconds)
+        request = self._request(texts, is_query=is_query)
+        for pause in (None,) if is_query else (*PAUSES, None):
+            answer, problem, delay = self._try(request)
             if answer is not None:
                 with self._lock:
                     self._failure = None
@@ -111,7 +112,7 @@ class Client:
         if failure is not None and self._now() < failure.until:
             raise _fail(f"{failure.text}; it gets no request for {REST_SECONDS:g} s after a failure", failure.hint)
 
-    def _try(self, texts: Sequence[str], seconds: float) -> tuple[HttpAnswer | None, EmbeddingError, float | None]:
+    def _try(self, request: Request) -> tuple[HttpAnswer | None, EmbeddingError, float | None]:
         """Send the request once.
 
         Returns:
@@ -121,7 +122,7 @@ class Client:
             EmbeddingError: The server refused the request itself.
         """
         try:
-            answer = send(self._request(texts, seconds))
+            answer = send(request)
         except RequestError as error:
             problem = _fail(str(error), "start the server, or check embedding.base_url")
             if error.failure not in _TRANSIENT:
@@ -139,16 +140,16 @@ class Client:
             raise problem
         return None, problem, parse_retry_after(answer.retry_after, at=clock.now())
 
-    def _request(self, texts: Sequence[str], seconds: float) -> Request:
+    def _request(self, texts: Sequence[str], *, is_query: bool) -> Request:
         key = self._model.key
         return Request(
             method="POST",
             url=self._model.url,
             server=f"the embedding server at {self._model.origin}",
-            is_loopback=True,
+            is_loopback=self._model.is_loopback,
             headers={} if key is None else {"Authorization": f"Bearer {key}"},
-            body=render_request(self._model, texts),
-            timeout_seconds=seconds,
+            body=render_request(self._model, texts, is_query=is_query),
+            timeout_seconds=QUERY_SECONDS if is_query else TEXT_SECONDS,
             largest=len(texts) * self._model.dimension * _BYTES_PER_NUMBER + _BYTES_AROUND,
         )
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import redact
+from opencode_memory.errors import EmbeddingError
+from opencode_memory.text.pasted import strip_private
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder, Vectors
@@ -56,19 +58,31 @@ class ServedEmbedder:
 
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for start, batch in _split(texts):
-            prepared = [self._model.text_prefix + redact(text)[0] for text in batch]
+            prepared = [self._model.text_prefix + _sendable(text) for text in batch]
             vectors[start : start + len(batch)] = self._client.embed_texts(prepared)
         return vectors
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a query; see ``Embedder.embed_query``."""
         # Redact first, because the cut could leave a part of a secret that is no longer recognised.
-        return self._cached_query(redact(text)[0][:LONGEST_QUERY])
+        return self._cached_query(_sendable(text)[:LONGEST_QUERY])
 
     def _embed_query(self, text: str) -> Vectors:
         vector: Vectors = self._client.embed_query(self._model.query_prefix + text)[0]
         vector.setflags(write=False)
         return vector
+
+
+def _sendable(text: str) -> str:
+    """Remove what must not leave this process.
+
+    Raises:
+        EmbeddingError: Nothing is left.
+    """
+    cleaned = redact(strip_private(text))[0].strip()
+    if not cleaned:
+        raise EmbeddingError("the whole text is private, so it is not sent to the embedding server")
+    return cleaned
 
 
 def _split(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:

@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.config.embedding import EmbeddingProvider
 from opencode_memory.errors import ConfigError, InvalidInputError
-from opencode_memory.http_client.address import parse_address
+from opencode_memory.http_client.address import Address, parse_address
 from opencode_memory.http_client.key import is_sendable, read_key_file
 
 if TYPE_CHECKING:
     from opencode_memory.config.embedding import EmbeddingConfig
 
 _PATH: Final = "/embeddings"
+_VOYAGE: Final = "https://api.voyageai.com/v1"
 _FORM: Final = "http(s)://host[:port][/path], such as http://127.0.0.1:11434/v1"
 _LONGEST_MODEL: Final = 200
 _SHOWN_DIGITS: Final = 12
@@ -30,6 +32,8 @@ class ServedModel:
         dimension: Length of its vectors.
         url: The endpoint.
         origin: Scheme, host and port; used in messages.
+        is_loopback: Whether the server is on this machine.
+        provider: The format of requests.
         key: API key; None if the server needs none. It is left out of ``repr``.
         query_prefix: Text in front of each query.
         text_prefix: Text in front of each text.
@@ -39,6 +43,8 @@ class ServedModel:
     dimension: int
     url: str
     origin: str
+    is_loopback: bool = True
+    provider: EmbeddingProvider = EmbeddingProvider.OPENAI
     key: str | None = field(default=None, repr=False)
     query_prefix: str = ""
     text_prefix: str = ""
@@ -51,7 +57,7 @@ class ServedModel:
         """
         recipe = json.dumps({"pooling": "server", "query": self.query_prefix, "text": self.text_prefix})
         digest = hashlib.sha256(recipe.encode()).hexdigest()[:_SHOWN_DIGITS]
-        return f"openai:{self.name}:{self.dimension}@{digest}"
+        return f"{self.provider}:{self.name}:{self.dimension}@{digest}"
 
 
 def read_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> ServedModel:
@@ -59,28 +65,77 @@ def read_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> Serve
 
     Raises:
         ConfigError: A setting is missing.
-        InvalidInputError: A setting is invalid, the server is not on this machine, or the key cannot be used.
+        InvalidInputError: A setting is invalid, the key cannot be used, or the user has not allowed texts to be sent to
+            the server.
     """
-    name, base_url = config.model, config.base_url
-    if name is None:
-        raise _missing("model", "name the model as the server knows it, for example nomic-embed-text")
+    model = describe_model(config, environment)
+    if not model.is_loopback:
+        check_allowed(config)
+    return model
+
+
+def check_allowed(config: EmbeddingConfig) -> None:
+    """Check that the user lets texts go to the configured server.
+
+    Raises:
+        InvalidInputError: The user has not allowed it.
+    """
+    address = _address(config)
+    if not address.is_loopback and config.allowed_host != address.host:
+        message = f"embedding.allowed_host: texts may not be sent to {address.host}, which is another machine"
+        problem = InvalidInputError(message, field="embedding.allowed_host", limit=address.host)
+        problem.hint = (
+            f"`opencode-memory embedding use {config.provider}` asks; or: opencode-memory config set "
+            f"embedding.allowed_host {address.host}"
+        )
+        raise problem
+
+
+def remote_host(config: EmbeddingConfig) -> str | None:
+    """Return the host of the configured server if it is another machine; None if it is this one.
+
+    Raises:
+        ConfigError: The address is missing.
+        InvalidInputError: The address is invalid.
+    """
+    address = _address(config)
+    return None if address.is_loopback else address.host
+
+
+def _address(config: EmbeddingConfig) -> Address:
+    base_url = config.base_url
+    if base_url is None and config.provider is EmbeddingProvider.VOYAGE:
+        base_url = _VOYAGE
     if base_url is None:
-        raise _missing("base_url", "for example http://127.0.0.1:11434/v1")
+        raise _missing(config, "base_url", "for example http://127.0.0.1:11434/v1")
+    return parse_address(base_url, field="embedding.base_url", about="the embedding server", form=_FORM)
+
+
+def describe_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> ServedModel:
+    """Build the description of the configured model, also if no text may be sent to its server.
+
+    Raises:
+        ConfigError: A setting is missing.
+        InvalidInputError: A setting is invalid, or the key cannot be used.
+    """
+    name = config.model
+    if name is None:
+        raise _missing(config, "model", "name the model as the server knows it, for example nomic-embed-text")
+    address = _address(config)
     if not config.dimensions:
-        raise _missing("dimensions", "the description of the model has the length of its vectors, for example 768")
+        raise _missing(
+            config, "dimensions", "the description of the model has the length of its vectors, for example 768"
+        )
     if len(name) > _LONGEST_MODEL or not name.isprintable():
         limit = f"at most {_LONGEST_MODEL} printable characters"
         raise InvalidInputError(f"embedding.model: the name must have {limit}", field="embedding.model", limit=limit)
-    address = parse_address(base_url, field="embedding.base_url", about="the embedding server", form=_FORM)
-    if not address.is_loopback:
-        # Memories must not leave the machine before the user was asked.
-        message = f"embedding.base_url: {address.host} is another machine; memories are embedded on this machine only"
-        raise InvalidInputError(message, field="embedding.base_url", limit="a loopback address")
     return ServedModel(
         name=name,
         dimension=config.dimensions,
         url=address.origin + address.path.removesuffix(_PATH) + _PATH,
         origin=address.origin,
+        is_loopback=address.is_loopback,
+        provider=config.provider,
         key=_read_key(config, environment),
         query_prefix=config.query_prefix,
         text_prefix=config.text_prefix,
@@ -100,8 +155,8 @@ def _read_key(config: EmbeddingConfig, environment: Mapping[str, str]) -> str | 
     return key
 
 
-def _missing(name: str, hint: str) -> ConfigError:
+def _missing(config: EmbeddingConfig, name: str, hint: str) -> ConfigError:
     key = f"embedding.{name}"
-    error = ConfigError(f"{key} is not set, but embedding.provider is openai", key=key, origin="default")
+    error = ConfigError(f"{key} is not set, but embedding.provider is {config.provider}", key=key, origin="default")
     error.hint = hint
     return error

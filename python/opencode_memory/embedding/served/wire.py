@@ -1,11 +1,16 @@
-"""Embeddings format of OpenAI-compatible servers: renders requests and validates answers."""
+"""Embeddings formats of OpenAI-compatible servers and of Voyage: renders requests and validates answers.
+
+The answers have the same form. Requests to Voyage say whether a text is a query, and name the length of the vectors:
+https://docs.voyageai.com/reference/embeddings-api.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from opencode_memory.config.embedding import EmbeddingProvider
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.http_client.strict_json import parse_json
 
@@ -13,11 +18,22 @@ if TYPE_CHECKING:
     from opencode_memory.embedding.base import Vectors
     from opencode_memory.embedding.served.settings import ServedModel
 
+_VOYAGE_DIMENSIONS: Final = 1024
+"""Length of the vectors of Voyage's current models, unless a request names another."""
 
-def render_request(model: ServedModel, texts: Sequence[str]) -> str:
+
+def render_request(model: ServedModel, texts: Sequence[str], *, is_query: bool = False) -> str:
     """Render a request as JSON."""
+    request: dict[str, Any] = {"model": model.name, "input": list(texts)}
+    if model.provider is EmbeddingProvider.VOYAGE:
+        request["input_type"] = "query" if is_query else "document"
+        # Models with a single length refuse the member.
+        if model.dimension != _VOYAGE_DIMENSIONS:
+            request["output_dimension"] = model.dimension
+    else:
+        request["encoding_format"] = "float"
     # JSON can hold lone surrogates, but UTF-8 cannot, so they are escaped.
-    return json.dumps({"model": model.name, "input": list(texts), "encoding_format": "float"})
+    return json.dumps(request)
 
 
 def parse_vectors(model: ServedModel, body: bytes, *, count: int) -> Vectors:
