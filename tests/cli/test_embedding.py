@@ -91,10 +91,11 @@ def test_server_that_does_not_answer_changes_nothing(described: CommandLine, ser
     assert described.ok("config", "show", "--json").json["values"]["embedding.provider"]["value"] == "local"
 
 
-def test_provider_without_its_settings_is_refused(cli: CommandLine) -> None:
-    answer = cli("embedding", "use", "openai", "--yes")
+def test_provider_without_its_settings_is_refused(described: CommandLine) -> None:
+    described.ok("config", "set", "embedding.model", "--default")
+    answer = described("embedding", "use", "openai", "--yes")
     assert answer.code == 2
-    assert "embedding.base_url is not set" in answer.err
+    assert "embedding.model is not set" in answer.err
 
 
 class _Terminal(io.StringIO):

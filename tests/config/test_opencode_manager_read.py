@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from opencode_memory.config.load import Config, load
 from opencode_memory.config.opencode_manager import Notice, log_notices
+from opencode_memory.config.opencode_manager.embedding import NAMED
 from opencode_memory.config.opencode_manager.file import MAX_BYTES
 from opencode_memory.config.opencode_manager.keys import BY_NAME, KEYS
 from opencode_memory.config.opencode_manager.read import read
 from opencode_memory.config.settings import BY_KEY
+from opencode_memory.embedding.factory import build_embedders
 
 SHIPPED = """\
 {
@@ -171,12 +173,12 @@ def test_valid_values_are_valid_for_their_settings() -> None:
         assert key.convert is not None
         accepted = [
             value
-            for value in (0, 1, 100, 100_000, 10**13, True, "", "a/b", "/a", "off")
+            for value in (0, 1, 100, 100_000, 10**13, True, "", "a/b", "/a", "off", "openai")
             if key.kind.validate(value) is not None
         ]
         assert accepted
         for value in accepted:
-            settled = {other.name: other.default for other in KEYS} | {key.name: value}
+            settled = {other.name: other.default for other in KEYS} | {key.name: value, NAMED: frozenset({key.name})}
             if (converted := key.convert(settled, Path("/data"))) is not None:
                 BY_KEY[key.setting].read(converted, {})
 
@@ -189,6 +191,82 @@ def test_defaults_are_valid_and_ineffective_keys_have_reasons() -> None:
 
 
 # -- keys without effect
+
+
+def _file_of_server(**changes: object) -> dict[str, dict[str, object]]:
+    server = {
+        "provider": "openai",
+        "model": "nomic-embed-text",
+        "dimensions": 768,
+        "baseUrl": "http://127.0.0.1:11434/v1",
+        "apiKey": "sk-secret",
+    }
+    return {"embedding": {**server, **changes}}
+
+
+def test_server_on_this_machine_is_used(load_file: LoadFile) -> None:
+    config = load_file(_file_of_server())
+    assert config.notices == ()
+    found = config.embedding
+    assert (found.provider, found.model, found.dimensions) == ("openai", "nomic-embed-text", 768)
+    assert (found.base_url, found.api_key) == ("http://127.0.0.1:11434/v1", "sk-secret")
+    assert "sk-secret" not in repr(config)
+    embedders = build_embedders(found, {})
+    assert embedders.of_memories.model_id.startswith("openai:nomic-embed-text:768@")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"baseUrl": "https://api.openai.com/v1"},
+        {"baseUrl": ""},
+        {"provider": "voyage"},
+        {"provider": "voyage", "baseUrl": ""},
+    ],
+)
+def test_server_of_others_waits_for_consent(load_file: LoadFile, changes: dict[str, object]) -> None:
+    config = load_file(_file_of_server(**changes))
+    assert config.embedding.provider == "local"
+    assert config.embedding.model == "nomic-embed-text"
+    (notice,) = config.notices
+    assert notice.key == "embedding.provider"
+    assert "asks before it sends texts" in notice.text
+
+
+@pytest.mark.parametrize("missing", ["model", "dimensions"])
+def test_server_that_is_described_in_part_is_not_used(load_file: LoadFile, missing: str) -> None:
+    server = _file_of_server()["embedding"]
+    config = load_file({"embedding": {name: value for name, value in server.items() if name != missing}})
+    assert config.embedding.provider == "local"
+    assert [notice.key for notice in config.notices] == ["embedding.provider"]
+
+
+def test_description_of_a_server_has_no_effect_on_the_bundled_model(load_file: LoadFile) -> None:
+    config = load_file(_file_of_server(provider="local", baseUrl="https://me:sk-secret@example.org"))
+    assert {notice.key for notice in config.notices} == {
+        f"embedding.{name}" for name in ("model", "dimensions", "baseUrl", "apiKey")
+    }
+    assert (config.embedding.model, config.embedding.api_key, config.embedding.base_url) == (None, None, None)
+    assert "sk-secret" not in repr(config)
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1", "http://example.org/v1", "https://me:sk-secret@127.0.0.1", "x"])
+def test_address_that_cannot_be_used_is_noted(load_file: LoadFile, address: str) -> None:
+    config = load_file(_file_of_server(baseUrl=address))
+    assert [notice.key for notice in config.notices] == ["embedding.provider", "embedding.baseUrl"]
+    assert config.embedding.provider == "local"
+    assert "sk-secret" not in repr(config)
+
+
+def test_key_that_no_header_can_carry_is_noted(load_file: LoadFile) -> None:
+    config = load_file(_file_of_server(apiKey="sk secret"))
+    assert [notice.key for notice in config.notices] == ["embedding.apiKey"]
+    assert "secret" not in repr(config.notices)
+
+
+def test_more_dimensions_than_a_vector_can_have_are_noted(load_file: LoadFile) -> None:
+    config = load_file(_file_of_server(dimensions=9000))
+    assert [notice.key for notice in config.notices] == ["embedding.provider", "embedding.dimensions"]
 
 
 def test_ineffective_value_is_noted_with_reason(load_file: LoadFile) -> None:

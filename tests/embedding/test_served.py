@@ -242,7 +242,7 @@ def test_key_is_read_from_a_private_file_only(tmp_path: Path) -> None:
     ("values", "error", "text"),
     [
         ({"model": ""}, ConfigError, "embedding.model is not set"),
-        ({"base_url": ""}, ConfigError, "embedding.base_url is not set"),
+        ({"base_url": ""}, InvalidInputError, r"may not be sent to api\.openai\.com"),
         ({"dimensions": "0"}, ConfigError, "embedding.dimensions is not set"),
         ({"base_url": "http://example.org/v1"}, InvalidInputError, "must use https"),
         ({"base_url": "https://example.org/v1"}, InvalidInputError, "may not be sent to example.org"),

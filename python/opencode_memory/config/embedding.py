@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from opencode_memory.config.setting import Setting, always
-from opencode_memory.config.value_kinds import FOLDER, PREFIX, TEXT, URL, one_of, whole_number
+from opencode_memory.config.value_kinds import FOLDER, KEY, PREFIX, TEXT, URL, one_of, whole_number
 
 MOST_DIMENSIONS: Final = 8192
 
@@ -34,6 +34,7 @@ class EmbeddingConfig:
         dimensions: Length of the vectors that the server returns; 0 if it is not set.
         api_key_env: Environment variable that holds the key of the server.
         api_key_file: File that holds that key.
+        api_key: That key itself; left out of ``repr``.
         query_prefix: Text that the model expects in front of a query.
         text_prefix: Text that the model expects in front of a memory.
     """
@@ -46,6 +47,7 @@ class EmbeddingConfig:
     dimensions: int
     api_key_env: str | None
     api_key_file: Path | None
+    api_key: str | None = field(repr=False)
     query_prefix: str
     text_prefix: str
 
@@ -74,6 +76,13 @@ EMBEDDING_SETTINGS: Final = (
     ),
     Setting("embedding.api_key_env", "environment variable that holds the key of that server", always(None), TEXT),
     Setting("embedding.api_key_file", "file that holds that key, with mode 0600", always(None), FOLDER),
+    Setting(
+        "embedding.api_key",
+        "that key itself, for example from memory-config.jsonc",
+        always(None),
+        KEY,
+        secret=True,
+    ),
     Setting("embedding.query_prefix", "text that the model expects in front of a query", always(""), PREFIX),
     Setting("embedding.text_prefix", "text that the model expects in front of a memory", always(""), PREFIX),
 )

@@ -11,7 +11,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from opencode_memory.config.value_kinds import FLAG, LINE, MODEL, PATH, ValueKind, number, one_of, whole_number
+from opencode_memory.config.opencode_manager import embedding
+from opencode_memory.config.value_kinds import (
+    FLAG,
+    KEY,
+    LINE,
+    MODEL,
+    PATH,
+    TEXT,
+    ValueKind,
+    number,
+    one_of,
+    whole_number,
+)
 
 Convert = Callable[[Mapping[str, Any], Path], Any]
 """Converts the values of all keys, with their defaults, and our ``data_dir`` to the value of a setting.
@@ -32,6 +44,7 @@ class Key:
         setting: The setting that it sets; None if it has no effect.
         convert: Computes the value of that setting.
         is_secret: Whether to hide its value in all output.
+        tells_no_effect: Whether to report a value that sets nothing.
     """
 
     name: str
@@ -41,12 +54,35 @@ class Key:
     setting: str | None = None
     convert: Convert | None = None
     is_secret: bool = False
+    tells_no_effect: bool = False
 
 
 def _setting_key(
     setting: str, name: str, kind: ValueKind, default: Any, *, meaning: str = "", convert: Convert | None = None
 ) -> Key:
     return Key(name, kind, default, meaning, setting, convert or (lambda given, _data_dir: given[name]))
+
+
+def _server_key(
+    name: str,
+    kind: ValueKind,
+    default: Any,
+    convert: Convert,
+    meaning: str = embedding.ONLY_SERVERS,
+    *,
+    setting: str | None = None,
+    is_secret: bool = False,
+) -> Key:
+    return Key(
+        f"embedding.{name}",
+        kind,
+        default,
+        meaning,
+        f"embedding.{setting or name}",
+        convert,
+        is_secret=is_secret,
+        tells_no_effect=True,
+    )
 
 
 def _is_injected(given: Mapping[str, Any], _data_dir: Path) -> bool:
@@ -70,8 +106,6 @@ def _ttl_seconds(given: Mapping[str, Any], _data_dir: Path) -> int:
 _TOKENS: Final = whole_number(0, 100_000)
 _COUNT: Final = whole_number(0, 1_000_000)
 _MILLISECONDS: Final = whole_number(0, 10**13)
-_BUNDLED: Final = "the model is chosen by `embedding.provider` of our own configuration"
-_NO_REQUESTS: Final = "the server is chosen by `embedding.base_url` of our own configuration"
 _NO_DEBUG: Final = "the log has no debug level"
 _NO_MODEL: Final = '`""` leaves the choice to OpenCode'
 _ALWAYS_A_LIMIT: Final = "0 is the default limit, because a loop always has one"
@@ -79,11 +113,11 @@ _BOTH: Final = "memories are injected only if both keys are true"
 _FILE: Final = 'the default file is `server.log` in the folder of the store; `"enabled": false` sets nothing'
 
 KEYS: Final = (
-    Key("embedding.provider", one_of("local", "openai", "voyage"), "local", _BUNDLED),
-    Key("embedding.model", LINE, "all-MiniLM-L6-v2", _BUNDLED),
-    Key("embedding.dimensions", whole_number(1, 65_536), 384, _BUNDLED),
-    Key("embedding.baseUrl", LINE, "", _NO_REQUESTS, is_secret=True),
-    Key("embedding.apiKey", LINE, "", _NO_REQUESTS, is_secret=True),
+    _server_key("provider", one_of("local", "openai", "voyage"), "local", embedding.provider, embedding.NOT_YET),
+    _server_key("model", LINE, "all-MiniLM-L6-v2", embedding.of_server("embedding.model", TEXT)),
+    _server_key("dimensions", whole_number(1, 65_536), 384, embedding.dimensions),
+    _server_key("baseUrl", LINE, "", embedding.base_url, setting="base_url", is_secret=True),
+    _server_key("apiKey", LINE, "", embedding.of_server("embedding.apiKey", KEY), setting="api_key", is_secret=True),
     Key("dataDir", LINE, "~/.local/share/opencode/memory", "the store has its own folder, see `data_dir`"),
     Key(
         "dedupThreshold",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from opencode_memory.config.opencode_manager.embedding import NAMED
 from opencode_memory.config.opencode_manager.file import describe_error, read_bounded
 from opencode_memory.config.opencode_manager.keys import BY_NAME, KEYS, Key
 from opencode_memory.config.opencode_manager.notices import Notice
@@ -66,7 +67,8 @@ def read(file: Path, *, environment: Mapping[str, str], data_dir: Path) -> Readi
     _collect(contents, members)
     values = dict(_validate(contents))
     contents.notices.extend(_report_unknown(contents))
-    settled = {key.name: values.get(key.name, key.default) for key in KEYS}
+    settled: dict[str, Any] = {key.name: values.get(key.name, key.default) for key in KEYS}
+    settled[NAMED] = frozenset(values)
     settings: dict[str, Any] = {}
     for name, value in values.items():
         key = BY_NAME[name]
@@ -75,6 +77,8 @@ def read(file: Path, *, environment: Mapping[str, str], data_dir: Path) -> Readi
                 contents.notices.append(_report_no_effect(key, value, contents.origin))
         elif (converted := key.convert(settled, data_dir)) is not None:
             settings[key.setting] = BY_KEY[key.setting].read(converted, environment)
+        elif key.tells_no_effect and value != key.default:
+            contents.notices.append(_report_no_effect(key, value, contents.origin))
     return Reading(settings, tuple(contents.notices))
 
 

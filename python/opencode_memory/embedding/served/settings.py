@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from opencode_memory.config.embedding import EmbeddingConfig
 
 _PATH: Final = "/embeddings"
-_VOYAGE: Final = "https://api.voyageai.com/v1"
+_ADDRESSES: Final = {
+    EmbeddingProvider.OPENAI: "https://api.openai.com/v1",
+    EmbeddingProvider.VOYAGE: "https://api.voyageai.com/v1",
+}
 _FORM: Final = "http(s)://host[:port][/path], such as http://127.0.0.1:11434/v1"
 _LONGEST_MODEL: Final = 200
 _SHOWN_DIGITS: Final = 12
@@ -95,7 +98,6 @@ def remote_host(config: EmbeddingConfig) -> str | None:
     """Return the host of the configured server if it is another machine; None if it is this one.
 
     Raises:
-        ConfigError: The address is missing.
         InvalidInputError: The address is invalid.
     """
     address = _address(config)
@@ -103,11 +105,7 @@ def remote_host(config: EmbeddingConfig) -> str | None:
 
 
 def _address(config: EmbeddingConfig) -> Address:
-    base_url = config.base_url
-    if base_url is None and config.provider is EmbeddingProvider.VOYAGE:
-        base_url = _VOYAGE
-    if base_url is None:
-        raise _missing(config, "base_url", "for example http://127.0.0.1:11434/v1")
+    base_url = config.base_url or _ADDRESSES[config.provider]
     return parse_address(base_url, field="embedding.base_url", about="the embedding server", form=_FORM)
 
 
@@ -143,7 +141,9 @@ def describe_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> S
 
 
 def _read_key(config: EmbeddingConfig, environment: Mapping[str, str]) -> str | None:
-    key, field_name = read_key_file(config.api_key_file, field="embedding.api_key_file"), "embedding.api_key_file"
+    key, field_name = config.api_key, "embedding.api_key"
+    if config.api_key_file is not None:
+        key, field_name = read_key_file(config.api_key_file, field="embedding.api_key_file"), "embedding.api_key_file"
     if config.api_key_env is not None:
         key, field_name = environment.get(config.api_key_env, "").strip(), "embedding.api_key_env"
         if not key:
