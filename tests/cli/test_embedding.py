@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -15,6 +16,7 @@ from opencode_memory.embedding.served import client
 from opencode_memory.http_client.request import Failure, Request, RequestError
 from support.command_line import Answer, CommandLine
 from support.embedding_server import MODEL, EmbeddingServer, Reply
+from support.onnx_folder import write_folder
 
 
 @pytest.fixture
@@ -96,6 +98,16 @@ def test_provider_without_its_settings_is_refused(described: CommandLine) -> Non
     answer = described("embedding", "use", "openai", "--yes")
     assert answer.code == 2
     assert "embedding.model is not set" in answer.err
+
+
+def test_model_in_a_folder_is_used(cli: CommandLine, tmp_path: Path) -> None:
+    cli.remember("The red fox")
+    cli.ok("config", "set", "embedding.folder", str(write_folder(tmp_path / "tiny")))
+    cli.ok("embedding", "use", "folder", "--yes")
+    assert _active(cli).startswith("folder:tiny:8@")
+    assert "The red fox" in cli.ok("recall", "red fox").out
+    cli.ok("embedding", "use", "local", "--yes")
+    assert "MiniLM" in _active(cli)
 
 
 class _Terminal(io.StringIO):

@@ -116,7 +116,7 @@ def _may_send(run: Invocation, wanted: EmbeddingProvider) -> bool:
         ConfigError: A setting of the server is missing.
         InvalidInputError: A setting is invalid, or nobody is there to be asked.
     """
-    if wanted is EmbeddingProvider.LOCAL:
+    if wanted in (EmbeddingProvider.LOCAL, EmbeddingProvider.FOLDER):
         return True
     from opencode_memory.config.edit import set_value  # noqa: PLC0415  loads tomlkit
     from opencode_memory.embedding.served.settings import check_allowed, remote_host  # noqa: PLC0415  as above

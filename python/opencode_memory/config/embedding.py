@@ -19,6 +19,16 @@ class EmbeddingProvider(StrEnum):
     LOCAL = "local"
     OPENAI = "openai"
     VOYAGE = "voyage"
+    FOLDER = "folder"
+
+
+class Pooling(StrEnum):
+    """How a vector is made of the vectors of a text's tokens."""
+
+    AUTO = "auto"
+    MEAN = "mean"
+    CLS = "cls"
+    LAST = "last"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +37,10 @@ class EmbeddingConfig:
 
     Attributes:
         threads: Threads of the bundled model; 0 means one thread for each core.
-        provider: The bundled model, or a server that speaks the format of OpenAI or of Voyage.
-        model: Name of the model, as the server knows it.
+        provider: The bundled model, a model in a folder, or a server that speaks the format of OpenAI or of Voyage.
+        model: Name of the model, as the server knows it; of a folder, its ONNX file.
+        folder: Folder of an ONNX model.
+        pooling: How the model of the folder makes one vector of those of the tokens.
         base_url: Base address of the server.
         allowed_host: Host of another machine to which the user lets texts go; None if no text may leave this one.
         dimensions: Length of the vectors that the server returns; 0 if it is not set.
@@ -42,6 +54,8 @@ class EmbeddingConfig:
     threads: int
     provider: EmbeddingProvider
     model: str | None
+    folder: Path | None
+    pooling: Pooling
     base_url: str | None
     allowed_host: str | None
     dimensions: int
@@ -56,11 +70,18 @@ EMBEDDING_SETTINGS: Final = (
     Setting("embedding.threads", "threads of the bundled model; 0 for all cores", always(0), whole_number(0, 256)),
     Setting(
         "embedding.provider",
-        "the bundled model, or a server with the format of OpenAI or Voyage",
+        "the bundled model, a server with the format of OpenAI or Voyage, or a model in a folder",
         always(EmbeddingProvider.LOCAL),
         one_of(*EmbeddingProvider),
     ),
-    Setting("embedding.model", "embedding model of that server", always(None), TEXT),
+    Setting("embedding.model", "embedding model of that server, or ONNX file in the folder", always(None), TEXT),
+    Setting("embedding.folder", "folder with an ONNX model and its tokenizer", always(None), FOLDER),
+    Setting(
+        "embedding.pooling",
+        "how the model in the folder makes one vector of a text; auto reads its files",
+        always(Pooling.AUTO),
+        one_of(*Pooling),
+    ),
     Setting("embedding.base_url", "address of that server, for example http://127.0.0.1:11434/v1", always(None), URL),
     Setting(
         "embedding.allowed_host",

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.config.embedding import EmbeddingConfig, EmbeddingProvider
-from opencode_memory.embedding.onnx import OnnxEmbedder
-from opencode_memory.errors import ConfigError, InvalidInputError
+from opencode_memory.embedding.onnx import OnnxEmbedder, usable_cpus
+from opencode_memory.errors import ConfigError, InvalidInputError, ModelNotFoundError
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder
 
-_SERVED: Final = (EmbeddingProvider.OPENAI, EmbeddingProvider.VOYAGE)
+_OTHERS: Final = (EmbeddingProvider.OPENAI, EmbeddingProvider.VOYAGE, EmbeddingProvider.FOLDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,23 +38,29 @@ def build_embedders(config: EmbeddingConfig, environment: Mapping[str, str]) -> 
     """Build the embedders; loads no model and sends nothing.
 
     Raises:
-        ConfigError: A setting of the server is missing.
-        InvalidInputError: A setting of the server is invalid.
+        ConfigError: A setting of the model is missing.
+        InvalidInputError: A setting of the model is invalid.
+        ModelNotFoundError: A file of the model in the folder is missing or damaged.
     """
     bundled = OnnxEmbedder(threads=config.threads or None)
     if config.provider is not EmbeddingProvider.LOCAL:
-        return Embedders(of_memories=_served(config, environment, bundled), of_sessions=bundled, others=(bundled,))
-    if config.model is None:
+        return Embedders(of_memories=_build(config, environment, bundled), of_sessions=bundled, others=(bundled,))
+    if config.model is None and config.folder is None:
         return Embedders(of_memories=bundled, of_sessions=bundled)
     others = []
-    for provider in _SERVED:
-        # A server that is described wrongly is not used, so it must not stop the bundled model.
-        with suppress(ConfigError, InvalidInputError):
-            others.append(_served(replace(config, provider=provider), environment, bundled))
+    for provider in _OTHERS:
+        # A model that is described wrongly is not used, so it must not stop the bundled one.
+        with suppress(ConfigError, InvalidInputError, ModelNotFoundError):
+            others.append(_build(replace(config, provider=provider), environment, bundled))
     return Embedders(of_memories=bundled, of_sessions=bundled, others=tuple(others))
 
 
-def _served(config: EmbeddingConfig, environment: Mapping[str, str], bundled: Embedder) -> Embedder:
+def _build(config: EmbeddingConfig, environment: Mapping[str, str], bundled: Embedder) -> Embedder:
+    if config.provider is EmbeddingProvider.FOLDER:
+        from opencode_memory.embedding.folder.description import read_folder  # noqa: PLC0415  used by few
+        from opencode_memory.embedding.folder.embedder import FolderEmbedder  # noqa: PLC0415
+
+        return FolderEmbedder(read_folder(config), threads=config.threads or usable_cpus(), cutter=bundled)
     # Most users have no server, and the HTTP client takes long to import.
     from opencode_memory.embedding.served.client import Client  # noqa: PLC0415
     from opencode_memory.embedding.served.embedder import ServedEmbedder  # noqa: PLC0415

@@ -64,7 +64,7 @@ class OnnxEmbedder:
             message = f"threads must be at least 1, not {threads}"
             raise ValueError(message)
         self._model = model or find_model()
-        self._threads = threads or min(_usable_cpus(), MAX_THREADS)
+        self._threads = threads or usable_cpus()
         self._tokenization = Tokenization(self._model.tokenizer)
         self._lock = threading.Lock()
         self._session: Session | None = None
@@ -190,8 +190,7 @@ class OnnxEmbedder:
         return self._session
 
 
-def _usable_cpus() -> int:
-    """Count the CPUs that this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def usable_cpus() -> int:
+    """Count the CPUs that this process may run on, at most ``MAX_THREADS``."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(count, MAX_THREADS)

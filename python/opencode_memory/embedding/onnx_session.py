@@ -14,6 +14,7 @@ from opencode_memory.errors import EmbeddingError, ModelNotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from opencode_memory.embedding.base import Vectors
     from opencode_memory.embedding.registry import Model
@@ -29,26 +30,8 @@ class Session:
 
     def __init__(self, model: Model) -> None:
         model.graph.check_size()
-        onnxruntime = _import_onnxruntime()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.add_session_config_entry("session.inter_op.allow_spinning", "0")
-        # The arena keeps what the largest batch needed. As `batching` bounds a batch, that is about 30 MB for a thread,
-        # less than malloc keeps without the arena, and saves 7 % of the time in page faults.
-        options.enable_cpu_mem_arena = True
-        # It would keep a plan for each shape that was ever seen, and nearly every batch has its own.
-        options.enable_mem_pattern = False
-        options.log_severity_level = 3  # errors, which also arrive as exceptions
         self._model_id = model.model_id
-        try:
-            self._session: Any = onnxruntime.InferenceSession(
-                str(model.graph.path), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # onnxruntime's exceptions have no closer base
-            message = f"the model file {model.graph.path} could not be loaded: {error}"
-            raise ModelNotFoundError(message) from error
+        self._session: Any = open_graph(model.graph.path)
 
     def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
         """Run the model over one batch.
@@ -75,6 +58,32 @@ class Session:
             message = f"the model {self._model_id} failed on a batch of shape {ids.shape}: {error}"
             raise EmbeddingError(message) from error
         return vectors
+
+
+def open_graph(file: Path) -> Any:
+    """Load an ONNX file for runs on one thread each; return onnxruntime's session.
+
+    Raises:
+        EmbeddingError: onnxruntime cannot be imported.
+        ModelNotFoundError: The file is missing or damaged.
+    """
+    onnxruntime = _import_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+    # The arena keeps what the largest batch needed. As `batching` bounds a batch, that is about 30 MB for a thread,
+    # less than malloc keeps without the arena, and saves 7 % of the time in page faults.
+    options.enable_cpu_mem_arena = True
+    # It would keep a plan for each shape that was ever seen, and nearly every batch has its own.
+    options.enable_mem_pattern = False
+    options.log_severity_level = 3  # errors, which also arrive as exceptions
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's exceptions have no closer base
+        message = f"the model file {file} could not be loaded: {error}"
+        raise ModelNotFoundError(message) from error
 
 
 def _import_onnxruntime() -> Any:

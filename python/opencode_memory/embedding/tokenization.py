@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.embedding.chunking import Word
@@ -25,7 +26,7 @@ _LONE_SURROGATES: Final = re.compile("[\ud800-\udfff]")
 class Tokenization:
     """A tokenizer that loads itself; safe from threads."""
 
-    def __init__(self, file: ModelFile) -> None:
+    def __init__(self, file: ModelFile | Path) -> None:
         self._file = file
         self._lock = threading.Lock()
         self._loaded: Tokenizer | None = None
@@ -63,16 +64,20 @@ class Tokenization:
         return self._loaded
 
     def _load(self) -> Tokenizer:
-        self._file.check_size()
+        if isinstance(self._file, Path):
+            path = self._file
+        else:
+            self._file.check_size()
+            path = self._file.path
         try:
             from tokenizers import Tokenizer  # noqa: PLC0415 - the command line starts faster without it
         except ImportError as error:
             message = f"the tokenizers library cannot be imported: {error}"
             raise EmbeddingError(message) from error
         try:
-            return Tokenizer.from_file(str(self._file.path))
+            return Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises bare Exception
-            message = f"the tokenizer file {self._file.path} is damaged: {error}"
+            message = f"the tokenizer file {path} is damaged: {error}"
             raise ModelNotFoundError(message) from error
 
 
