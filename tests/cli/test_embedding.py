@@ -14,6 +14,7 @@ import pytest
 from opencode_memory.cli import main
 from opencode_memory.embedding.served import client
 from opencode_memory.http_client.request import Failure, Request, RequestError
+from opencode_memory.service.server_record import ServerRecord, hold_record
 from support.command_line import Answer, CommandLine
 from support.embedding_server import MODEL, EmbeddingServer, Reply
 from support.onnx_folder import write_folder
@@ -82,6 +83,23 @@ def test_store_keeps_its_model_until_it_is_told_to_change(described: CommandLine
     assert "embedding use openai" in status.err
     checks = {check["name"]: check for check in described("doctor", "--json").json["checks"]}
     assert "recall uses all-MiniLM" in checks["embed_model"]["text"]
+    assert checks["embed_model"]["hint"] == "opencode-memory embedding use openai"
+
+
+def test_empty_store_takes_the_model_at_once(described: CommandLine) -> None:
+    answer = described.ok("embedding", "use", "openai", "--yes")
+    assert "all will be embedded with openai:words-embed:64@" in answer.out
+    assert answer.err == "", "no server runs that has to be restarted"
+    described.remember("The parser is written in Rust")
+    assert _active(described).startswith("openai:")
+
+
+def test_running_server_has_to_be_restarted(described: CommandLine) -> None:
+    data_dir = Path(described.ok("config", "show", "--json").json["values"]["data_dir"]["value"])
+    data_dir.mkdir(parents=True)
+    record = ServerRecord(pid=4711, host="127.0.0.1", port=9824, version="1.2.3", detached=True)
+    with hold_record(data_dir, record):
+        assert "Restart the server" in described.ok("embedding", "use", "openai", "--yes").err
 
 
 def test_server_that_does_not_answer_changes_nothing(described: CommandLine, server: EmbeddingServer) -> None:

@@ -24,7 +24,9 @@ for name in sorted({modules}):
 
 def run(program: str) -> subprocess.CompletedProcess[str]:
     # Python looks into the current folder first, and a clone holds the package without its compiled module.
-    return subprocess.run([sys.executable, "-c", program], cwd=PYTHON.parent, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", program], cwd=PYTHON.parent, capture_output=True, text=True, check=False
+    )
 
 
 def test_every_module_can_be_imported_without_posix() -> None:

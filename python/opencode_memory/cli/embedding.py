@@ -105,7 +105,7 @@ def use(run: Invocation, *, provider: str, dry_run: bool, background: bool, yes:
         run.out.line("The worker of the server embeds the memories. `opencode-memory embedding status` shows how far.")
     else:
         run.out.line(f"Recall uses {before.wanted} now: {format_count(done, 'memory')} embedded.")
-    run.out.note("Restart a running server with `opencode-memory stop`, because it reads its settings when it starts.")
+    _tell_server(run)
     return DONE
 
 
@@ -144,8 +144,20 @@ def _keep(run: Invocation, store: MemoryStore, before: ModelStatus, wanted: Embe
         run.out.json({"from": before.active, "to": before.wanted, "given_up": before.next, "dry_run": dry_run})
     else:
         given_up = "" if before.next is None else f" The change to {before.next} is given up."
-        run.out.line(f"The memories are embedded with {before.wanted} already.{given_up}")
+        is_empty = before.active is None
+        are = "No memory is embedded yet; all will be" if is_empty else "The memories are"
+        run.out.line(f"{are} embedded with {before.wanted}{'' if is_empty else ' already'}.{given_up}")
+    if not dry_run:
+        _tell_server(run)
     return DONE
+
+
+def _tell_server(run: Invocation) -> None:
+    """Tell the user to restart a server that runs, because it reads its settings when it starts."""
+    from opencode_memory.service.server_record import find_server  # noqa: PLC0415  not needed for help
+
+    if find_server(run.config.data_dir) is not None:
+        run.out.note("Restart the server with `opencode-memory stop`, because it reads its settings when it starts.")
 
 
 def _change(run: Invocation, store: MemoryStore) -> int:

@@ -184,7 +184,7 @@ def _check_store(run: Invocation) -> Iterator[Check]:
         )
         yield from map(to_check, check_store(store))
         yield from check_embeddings(0, stats.model_mismatch)
-        yield from check_change(store)
+        yield from check_change(store, run.config.embedding)
         if dead := sum(counts.dead for counts in store.jobs.counts()):
             yield Check(
                 "jobs", Level.PROBLEM, f"{format_count(dead, 'job')} failed permanently", "opencode-memory jobs"

@@ -19,14 +19,14 @@ _QUESTION = "Is the model there?"
 _NOT_CALIBRATED = "the limits of relevance were measured with the bundled model and may not fit this one"
 
 
-def check_change(store: MemoryStore) -> Iterator[Check]:
+def check_change(store: MemoryStore, config: EmbeddingConfig) -> Iterator[Check]:
     """Report that the memories have vectors of another model than the configured one, which recall still uses."""
     status = store.indexes.models.status()
     if status.active in (None, status.wanted) or not status.is_usable:
         return
     far = "" if status.next is None else f"; {status.embedded:,} of {format_count(status.memories, 'memory')} changed"
     text = f"recall uses {status.active}, and {status.wanted} is configured{far}"
-    yield Check("embed_model", Level.NOTE, text, "opencode-memory embedding use PROVIDER")
+    yield Check("embed_model", Level.NOTE, text, f"opencode-memory embedding use {config.provider}")
 
 
 def check_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> Iterator[Check]:
