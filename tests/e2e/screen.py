@@ -74,9 +74,19 @@ class Screen:
     def run(self, command: str) -> None:
         """Run a command of the palette."""
         self.press("C-p")
-        self.until_shows("Commands")
-        self.press(command)
-        self.until_shows(command)
+        self.until_shows("Commands", "Suggested")
+        self.pick(command, hides="Suggested")
+        self.until_hides("Commands")
+
+    def pick(self, option: str, *, hides: str) -> None:
+        """Pick an option of an open list by its name.
+
+        Args:
+            option: What is typed into the list's filter.
+            hides: A text of the list that the filter hides; before it is gone, Enter picks another option.
+        """
+        self.press(option)
+        self.until_hides(hides)
         self.press("Enter")
 
 

@@ -49,14 +49,14 @@ def test_memories_are_seen_and_changed_in_the_terminal(
             terminal.until_shows("Waits for review", "Always answer in short sentences.")
             terminal.press("Enter")
             terminal.until_shows("Reject", "Accept")
-            terminal.press("Reject", "Enter")
+            terminal.pick("Reject", hides="Accept")
             until(lambda: status(plugged, waiting) == "archived", "it was not rejected")
 
             terminal.run("Memory: Why is this here?")
             terminal.until_shows("Shown beside this session", "We deploy on Thursdays.")
             terminal.press("Enter")
             terminal.until_shows("Archive", "Back")
-            terminal.press("Archive", "Enter")
+            terminal.pick("Archive", hides="Back")
             until(lambda: status(plugged, deploys) == "archived", "it was not archived")
 
             terminal.run("Memory: Undo")
