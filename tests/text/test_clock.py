@@ -68,6 +68,10 @@ def test_age_is_said_in_the_largest_unit_that_fits(before: int, expected: str) -
     assert age(AT - timedelta(seconds=before), at=AT) == expected
 
 
+def test_age_of_a_span_that_the_store_rounded_down_is_the_span() -> None:
+    assert age(AT + timedelta(days=3, microseconds=-999), at=AT) == "in 3 d"
+
+
 BERLIN = ZoneInfo("Europe/Berlin")
 
 

@@ -112,8 +112,8 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
         "changed": _format_moment(memory.updated_at, at) if memory.updated_at != memory.created_at else None,
         "time": _format_moment(memory.time, at) if memory.time != memory.created_at else None,
         "expires": _format_moment(memory.expires_at, at),
-        "reminder": _format_due(memory.remind_at, memory.remind_every, at),
-        "review": _format_due(memory.review_after, memory.review_every, at),
+        "reminder": format_due(memory.remind_at, memory.remind_every, at),
+        "review": format_due(memory.review_after, memory.review_every, at),
         "used": f"{memory.uses} times, {_format_moment(memory.used_at, at)}" if memory.used_at else None,
         "source": ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit))),
         "session": memory.session,
@@ -129,7 +129,7 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
     out.line(memory.content)
 
 
-def _format_due(due: datetime | None, every: int | None, at: datetime) -> str | None:
+def format_due(due: datetime | None, every: int | None, at: datetime) -> str | None:
     """Format when something is due, and how often again."""
     repeats = "" if every is None else f", every {every} d"
     return None if due is None else f"{_format_moment(due, at)}{repeats}"

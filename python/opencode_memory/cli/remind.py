@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import click
@@ -10,6 +10,7 @@ import click
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
+from opencode_memory.cli.memories import format_due
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import id_argument
 from opencode_memory.errors import InvalidInputError
@@ -89,7 +90,7 @@ def _print(run: Invocation, memory: Memory) -> None:
         run.out.json({"memory": memory})
         return
     parts = [
-        f"{kind} {_format(due, every, run.started_at)}"
+        f"{kind} {format_due(due, every, run.started_at)}"
         for kind, due, every in (
             ("reminder", memory.remind_at, memory.remind_every),
             ("review", memory.review_after, memory.review_every),
@@ -97,10 +98,6 @@ def _print(run: Invocation, memory: Memory) -> None:
         if due is not None
     ]
     run.out.line(f"{', '.join(parts).capitalize() or 'No reminder and no review'}. ", dim(short_id(memory.id)))
-
-
-def _format(due: datetime, every: int | None, at: datetime) -> str:
-    return age(due, at=at) + ("" if every is None else f", then every {every} d")
 
 
 def _parse_days(text: str) -> int:

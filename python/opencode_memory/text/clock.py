@@ -118,11 +118,12 @@ def age(moment: datetime, *, at: datetime) -> str:
     >>> age(datetime(2026, 3, 1, tzinfo=UTC), at=datetime(2026, 3, 4, tzinfo=UTC))
     '3 d ago'
     """
-    seconds = (at - moment).total_seconds()
+    # The store keeps milliseconds, so what is due in 3 d is due a little earlier.
+    seconds = round((at - moment).total_seconds())
     if abs(seconds) < 60:  # noqa: PLR2004  a minute
         return "now"
     unit = max((unit for unit, size in _SECONDS.items() if size <= abs(seconds)), key=_SECONDS.__getitem__)
-    count = int(abs(seconds) // _SECONDS[unit])
+    count = abs(seconds) // _SECONDS[unit]
     plural = "s" if unit == "month" and count > 1 else ""
     return f"{count} {unit}{plural} ago" if seconds > 0 else f"in {count} {unit}{plural}"
 
