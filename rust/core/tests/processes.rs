@@ -285,3 +285,19 @@ fn forked_child_gets_an_error_and_does_not_affect_its_parent() {
     assert_holds(&engine, 0..20);
     assert_clean(&engine);
 }
+
+#[test]
+fn lock_file_that_a_starting_child_still_has_open_rebuilds_no_index() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..50);
+    catch_up(&engine);
+    // What a child has between its fork and its own program: each file that its parent had open, with its lock.
+    let file = lexical::folder(dir.path()).join(".tantivy-writer.lock");
+    let inherited = File::create(&file).expect("the lock file of tantivy");
+    inherited.lock().expect("a lock");
+    remember(&engine, 50..60);
+    let report = engine.catch_up(&Control::none()).expect("a catch-up");
+    assert_eq!((report.lexical_rebuilt, report.lexical_added), (false, 10));
+    assert_clean(&engine);
+}

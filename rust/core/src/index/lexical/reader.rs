@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
-use tantivy::directory::MmapDirectory;
 use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, Term};
 
-use super::directory::ReadOnly;
+use super::directory::Unlocked;
 use super::{Fields, Mark, damaged_files, failed, folder, mark_of, schema, searcher_of};
 use crate::error::Result;
 use crate::index::bm25::{FieldStatistics, TermField};
@@ -41,7 +40,7 @@ impl Lexical {
     }
 
     fn open_once(data_dir: &Path) -> Option<Self> {
-        let index = Index::open(ReadOnly(MmapDirectory::open(folder(data_dir)).ok()?)).ok()?;
+        let index = Index::open(Unlocked::for_reading(&folder(data_dir)).ok()?).ok()?;
         let (expected, fields) = schema();
         if index.schema() != expected {
             return None;

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use rustc_hash::FxHashSet;
 use tantivy::tokenizer::{PreTokenizedString, Token};
-use tantivy::{Index, IndexWriter, ReloadPolicy, TantivyDocument, Term};
+use tantivy::{Index, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, Term};
 
+use super::directory::Unlocked;
 use super::{Fields, Mark, damaged_files, failed, folder, mark_of, meta_file, schema, searcher_of};
 use crate::error::{Error, Result};
 use crate::index::sealed;
@@ -32,14 +33,15 @@ impl LexicalWriter {
         store::create_folder(&folder)?;
         let (schema, fields) = schema();
         // Open the index anew for each run. A handle that outlives a commit of another process leaks segment files.
-        let index = match Index::open_in_dir(&folder) {
+        let files = Unlocked::for_writing(&folder).map_err(|e| failed(&e))?;
+        let index = match Index::open(files.clone()) {
             Ok(index) if index.schema() == schema => {
                 examine(&index, data_dir)?;
                 index
             }
             Ok(_) => return Err(Error::Index { index: "lexical", message: "the index has another layout".into() }),
             Err(tantivy::TantivyError::OpenReadError(_)) if is_empty(&folder) => {
-                let index = Index::create_in_dir(&folder, schema).map_err(|e| failed(&e))?;
+                let index = Index::create(files, schema, IndexSettings::default()).map_err(|e| failed(&e))?;
                 crate::crash::point("lexical:created");
                 index
             }
