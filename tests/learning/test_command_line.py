@@ -173,3 +173,26 @@ def test_group_without_a_command_prints_its_help_without_calling_it_an_error(cli
     answer = cli("learning")
     assert (answer.code, answer.err.startswith("Usage: ")) == (2, True)
     assert "relearn" in answer.err
+
+
+MERGES = "Désormais, fusionne toutes les branches avec un commit de fusion."
+BRANCHES = "Verwende immer kurze Namen für Branches."
+
+
+def test_status_names_the_languages_that_are_learned_from(cli: CommandLine, monkeypatch):
+    assert "English, French; of others" in cli.ok("learning", "status").out
+    monkeypatch.setenv("OPENCODE_MEMORY_LEARNING_LANGUAGES", "en,de")
+    assert "English, German (not tested on real talk); of others" in cli.ok("learning", "status").out
+    languages = cli.ok("learning", "status", "--json").json["languages"]
+    assert {"code": "de", "name": "German", "on": True, "tested_on_real_talk": False} in languages
+    assert [one["code"] for one in languages if one["on"]] == ["en", "de"]
+
+
+def test_only_configured_languages_are_learned_from(cli: CommandLine, opencode, monkeypatch):
+    say(opencode, opencode.session("ses_1"), MERGES)
+    say(opencode, opencode.session("ses_2"), BRANCHES)
+    monkeypatch.setenv("OPENCODE_MEMORY_LEARNING_LANGUAGES", "de")
+    cli.ok("ingest", "opencode", "--db", str(opencode.path))
+    found = {memory["content"] for memory in cli.ok("list", "--all-projects", "--json").json["memories"]}
+    assert BRANCHES in found
+    assert MERGES not in found

@@ -61,6 +61,16 @@ def test_statement_that_a_rule_still_finds_is_kept(
     assert proposal.unread == 0
 
 
+def test_statement_in_a_language_that_is_off_now_is_kept(
+    store: MemoryStore, history: FakeOpenCode, pages: SessionPages
+) -> None:
+    text = "Verwende immer kurze Namen für Branches."
+    history.user("ses_old", "msg_1", text, at=1_000)
+    rule = store_old(store, text, category="directive")
+    assert list(reasons(propose(store, pages))) == [rule]
+    assert list(reasons(propose(store, None))) == [rule]
+
+
 def test_context_of_the_session_decides(store: MemoryStore, history: FakeOpenCode, pages: SessionPages) -> None:
     history.user("ses_old", "msg_1", f"```\n{PASTED}\n```\nwhat does it mean?", at=1_000)
     pasted = store_old(store, PASTED, category="directive")

@@ -96,7 +96,9 @@ def _build_reading(run: Invocation, store: MemoryStore, path: Path) -> OpenCodeR
     from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  only here
 
     # Treat every session as idle (rest_ms=0), because no later message will complete a candidate of this run.
-    switches = Switches(skip_projects=run.config.learning.skip_projects)
+    switches = Switches(
+        skip_projects=run.config.learning.skip_projects, languages=frozenset(run.config.learning.languages)
+    )
     projects = ProjectResolver(store, run.config.environment)
     return OpenCodeReading(store, path, projects=projects, switches=switches, rest_ms=0, is_requested=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from opencode_memory.hosts.opencode.feed.database import default_database
 from opencode_memory.learning import switches
 from opencode_memory.learning.digest import DigestQueue, StoredUsage
 from opencode_memory.learning.digest.settings import uses_opencode, uses_server
+from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, read_cues
 from opencode_memory.learning.relearn.offer import take_offer
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
@@ -37,11 +39,13 @@ def status(run: Invocation) -> None:
         project = store.project
         if not run.out.as_json and (offer := take_offer(store)) is not None:
             run.out.note(offer)
+    languages = [_describe_language(code, settings) for code in (ENGLISH, *read_cues())]
     state = {
         "enabled": settings.enabled,
         "project": project,
         "project_enabled": settings.enabled and not off,
         "sources": settings.sources,
+        "languages": languages,
         "opencode_db": None if database is None else str(database),
         "opencode_db_exists": database is not None and database.exists(),
         "watch": settings.watch,
@@ -58,11 +62,31 @@ def status(run: Invocation) -> None:
         "no file" if database is None else str(database) if database.exists() else f"{database} (does not exist yet)"
     )
     run.out.line(dim("opencode  "), there)
+    _print_languages(run, languages)
     if settings.watch:
         run.out.line(dim("watched   "), ", ".join(settings.watch))
     run.out.line(dim("file      "), f".opencode/MEMORY.md: {run.config.memory_file}")
     _print_digest(run, digests)
     run.out.line(dim("pending   "), f"{waiting} for `opencode-memory review`" if waiting else "0")
+
+
+def _describe_language(code: str, config: LearningConfig) -> dict[str, Any]:
+    name = "English" if code == ENGLISH else read_cues()[code].name
+    return {"code": code, "name": name, "on": code in config.languages, "tested_on_real_talk": code in MEASURED}
+
+
+def _print_languages(run: Invocation, languages: Sequence[Mapping[str, Any]]) -> None:
+    on = [
+        str(one["name"]) + ("" if one["tested_on_real_talk"] else " (not tested on real talk)")
+        for one in languages
+        if one["on"]
+    ]
+    off = sorted(str(one["name"]) for one in languages if not one["on"])
+    run.out.line(
+        dim("languages "), f"{', '.join(on) or 'none'}; of others, only commands and their results are learned"
+    )
+    if off:
+        run.out.line(dim(f"{'':10}off: {', '.join(off)}; `learning.languages` switches them on"))
 
 
 def _describe_digest(store: MemoryStore, config: LearningConfig) -> dict[str, Any]:

@@ -132,6 +132,7 @@ class LearningConfig:
         sources: ``opencode`` (its database), ``live`` (its plugin), ``markdown`` (watched folders), ``manifests`` (the
             fact sheet of a project).
         skip_projects: Projects that are excluded from learning.
+        languages: Codes of the languages that are learned from.
         watch: Folders of notes to watch.
         opencode_db: OpenCode's database; None for its default location.
         poll_seconds: Interval between two reads of that database.
@@ -151,6 +152,7 @@ class LearningConfig:
     enabled: bool
     sources: tuple[str, ...]
     skip_projects: tuple[str, ...]
+    languages: tuple[str, ...]
     watch: tuple[str, ...]
     opencode_db: Path | None
     poll_seconds: int

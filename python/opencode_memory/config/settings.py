@@ -28,6 +28,7 @@ from opencode_memory.config.value_kinds import (
 )
 
 LEARNING_SOURCES: Final = ("opencode", "live", "markdown", "manifests")
+LEARNING_LANGUAGES: Final = ("en", "de", "es", "fr", "ja", "pt", "zh")
 _DAY_SECONDS: Final = 86_400
 
 
@@ -73,6 +74,12 @@ SETTINGS: Final = (
     Setting("learning.enabled", "learn from sessions and notes", always(True), FLAG),
     Setting("learning.sources", "sources to learn from", always(LEARNING_SOURCES), some_of(*LEARNING_SOURCES)),
     Setting("learning.skip_projects", "projects that are excluded from learning", always(()), TEXTS),
+    Setting(
+        "learning.languages",
+        "languages of sentences to learn from",
+        always(("en", "fr")),
+        some_of(*LEARNING_LANGUAGES),
+    ),
     Setting("learning.watch", "folders of notes to watch", always(()), TEXTS),
     Setting("learning.opencode_db", "OpenCode's database, if not in its default location", always(None), FOLDER),
     Setting("learning.poll_seconds", "seconds between two reads of that database", always(30), whole_number(1, 86_400)),

@@ -18,6 +18,7 @@ from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Message, SessionInfo
 from opencode_memory.learning.extraction.injected_text import add_texts
+from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
@@ -53,8 +54,9 @@ class LearningResult:
 class Learner:
     """Learns from sessions of any project and writes to one store."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: MemoryStore, *, languages: frozenset[str] = MEASURED) -> None:
         self._store = store
+        self._languages = languages
 
     def process(
         self,
@@ -133,7 +135,7 @@ class Learner:
         # Memories that were injected into the session must not be learned again from it.
         shown = [decision.text for decision in self._store.ledger.decisions(info.id)]
         state = replace(state, injected=add_texts(state.injected, shown))
-        known = Known(tuple(self._open_blockers(project)))
+        known = Known(tuple(self._open_blockers(project)), self._languages)
         found: list[Candidate] = []
         for message in fresh:
             is_copy = message.id in copies

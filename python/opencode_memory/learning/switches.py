@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.learning import off_times
+from opencode_memory.learning.extraction.languages.cues import MEASURED
 
 if TYPE_CHECKING:
     from opencode_memory.config.sections import LearningConfig
@@ -31,16 +32,18 @@ class Switches:
         enabled: Whether learning is on at all.
         sources: Sources that are read.
         skip_projects: Projects that are not learned from.
+        languages: Codes of the languages that are learned from.
     """
 
     enabled: bool = True
     sources: frozenset[str] = frozenset({"opencode", "live", "markdown", "manifests"})
     skip_projects: Collection[str] = field(default=())
+    languages: frozenset[str] = MEASURED
 
     @classmethod
     def from_config(cls, config: LearningConfig) -> Switches:
         """Build the switches from the configuration."""
-        return cls(config.enabled, frozenset(config.sources), config.skip_projects)
+        return cls(config.enabled, frozenset(config.sources), config.skip_projects, frozenset(config.languages))
 
     def is_enabled(self, source: str) -> bool:
         """Return whether a source is read."""

@@ -66,16 +66,15 @@ def test_fenced_text_does_not_count_towards_the_length():
 @pytest.mark.parametrize(
     "text",
     [
-        "À partir de maintenant, utilise toujours pnpm et jamais npm.",
         "Usa sempre pnpm, non npm, e non toccare mai il file di lock per nessun motivo.",
         "从现在开始总是使用 pnpm 而不是 npm。 always use pnpm",
         "Use sempre o pnpm, não o npm, para este projeto. Never mind o resto.",
         "Ab jetzt immer pnpm benutzen und nicht npm, das ist die Regel. always pnpm",
         "Voici le problème que je vois dans la console : always use the production build.",
     ],
-    ids=["french", "italian", "chinese", "portuguese", "german", "error in french"],
+    ids=["italian", "chinese", "portuguese", "german", "error in french"],
 )
-def test_other_languages_yield_nothing(text):
+def test_languages_that_are_off_yield_nothing(text):
     assert learn_texts(user(text)) == []
 
 

@@ -29,6 +29,7 @@ from opencode_memory.learning.extraction.events import (
 )
 from opencode_memory.learning.extraction.feedback import extract_from_refusal
 from opencode_memory.learning.extraction.findings import MOST_PER_SESSION, extract_from_agent
+from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.remember_section import extract_from_summary
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.statements import (
@@ -54,13 +55,15 @@ _OFFERS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Knowledge from the store that extraction needs.
+    """Knowledge from the store and the configuration that extraction needs.
 
     Attributes:
         blockers: Open blockers of the project.
+        languages: Codes of the languages that are learned from.
     """
 
     blockers: tuple[blockers.OpenBlocker, ...] = field(default=())
+    languages: frozenset[str] = MEASURED
 
 
 NOTHING: Final = Known()
@@ -80,7 +83,7 @@ def step(
         info: The session.
         state: State of the session before the message.
         message: A complete message that was not processed yet.
-        known: Knowledge from the store.
+        known: Knowledge from the store and the configuration.
         is_copy: Whether the message was copied from the session that this one was forked from.
 
     Returns:
@@ -150,7 +153,7 @@ def _process_user_text(
         return state, ()  # In a subagent's session the user text comes from an agent.
     pretending = is_role_play(text, before=state.pretending)
     offer = state.offer if state.offered_ago <= _OFFER_LASTS else ""
-    found = () if pretending else extract_from_user(text, Context(state.action, offer))
+    found = () if pretending else extract_from_user(text, Context(state.action, offer, known.languages))
     mine = (blockers.OpenBlocker(topic, content) for topic, content in state.blockers)
     over = blockers.find_resolutions(text, {blocker.topic: blocker for blocker in (*known.blockers, *mine)}.values())
     goal = state.goal or describe_goal(own.text)

@@ -21,6 +21,9 @@ from opencode_memory.learning.extraction.gate.judge import judge
 from opencode_memory.learning.extraction.gate.language import is_english
 from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.learning.extraction.gate.wording import word
+from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, Cues
+from opencode_memory.learning.extraction.languages.lasting_statements import find_lasting_statements
+from opencode_memory.learning.extraction.languages.recognition import recognise
 from opencode_memory.learning.extraction.sentences import Sentence, is_question, split_sentences
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
 from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
@@ -65,10 +68,12 @@ class Context:
     Attributes:
         action: The last actions and texts of the agent; empty at the beginning.
         offer: The options that the agent offered; empty if there are none.
+        languages: Codes of the languages that are learned from.
     """
 
     action: str = ""
     offer: str = ""
+    languages: frozenset[str] = MEASURED
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +94,12 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     if not prose:
         return ()
     chosen = find_choice(prose, before.offer) if before.offer else None
-    if not is_english(prose):
-        return () if chosen is None else (chosen,)
+    options = () if chosen is None else (chosen,)
+    cues = recognise(prose)
+    if cues is not None:
+        return (*options, *(_find_in(prose, cues) if cues.code in before.languages else ()))
+    if ENGLISH not in before.languages or not is_english(prose):
+        return options
     sentences = split_sentences(prose)
     found: list[_Found] = [] if chosen is None else [_Found(0, chosen, frozenset({0}))]
     retracted: set[int] = set()
@@ -122,6 +131,12 @@ def is_role_play(message: str, *, before: bool) -> bool:
     if before and _STOPS_PLAYING.search(message):
         return False
     return before or bool(_PLAYS.search(message[:200]))
+
+
+def _find_in(prose: str, cues: Cues) -> tuple[Candidate, ...]:
+    """Return the statements of a message in another language than English."""
+    found = (_build(verdict, text, verdict.text) for verdict, text in find_lasting_statements(prose, cues))
+    return tuple({one.content: one for one in found}.values())
 
 
 def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence], action: str) -> list[_Found]:
@@ -172,13 +187,17 @@ def _make_candidate(verdict: Verdict, sentence: Sentence, before: str) -> Candid
     said = word(verdict.text, before, is_certain=verdict.rule in _OWN_WORDS and not verdict.refers_back)
     if said is None or QUOTE in said:
         return None
+    return _build(verdict, sentence.text, said)
+
+
+def _build(verdict: Verdict, sentence: str, said: str) -> Candidate:
     content = shorten(said, LONGEST_CONTENT)
     return Candidate(
         category=verdict.category,
         content=content,
         confidence=verdict.confidence,
         rule=verdict.rule,
-        evidence=shorten(sentence.text, LONGEST_EVIDENCE),
+        evidence=shorten(sentence, LONGEST_EVIDENCE),
         topic=make_topic(verdict.category, content),
         normal_form=normalise_statement(verdict.category, content),
         is_persons=True,

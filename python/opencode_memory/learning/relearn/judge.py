@@ -17,7 +17,8 @@ from opencode_memory.learning.extraction import commands
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Message, SessionInfo, UserText
 from opencode_memory.learning.extraction.findings import extract_from_agent
-from opencode_memory.learning.extraction.session import end, step
+from opencode_memory.learning.extraction.languages.cues import ENGLISH, read_cues
+from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.statements import Context, extract_from_user
 from opencode_memory.learning.relearn.matching import is_command, matches, quote
@@ -138,7 +139,7 @@ class Judge:
     ) -> Iterator[Candidate]:
         for page in pages:
             for message in page:
-                state, ready = step(info, state, message)
+                state, ready = step(info, state, message, Known(languages=_every_language()))
                 state = replace(state, own=state.own + 1)
                 # The copies of a fork are no repetition.
                 is_copy = self._is_copy(message)
@@ -179,10 +180,15 @@ def _holds_alone(memory: Memory) -> bool:
         return False
     if is_command(memory):
         return not (commands.is_volatile(said) or commands.is_trivial(said) or commands.hides_exit_code(said))
-    found = extract_from_user(said, Context())
+    found = extract_from_user(said, Context(languages=_every_language()))
     if memory.category is Category.FACT:
         found = (*found, *extract_from_agent(said))
     return any(admit(candidate, elsewhere=0) is Status.ACTIVE for candidate in found)
+
+
+def _every_language() -> frozenset[str]:
+    """Return the codes of all languages: a language that was switched off makes no memory wrong."""
+    return frozenset({ENGLISH, *read_cues()})
 
 
 def _hash(project: str | None, form: str) -> bytes:

@@ -78,7 +78,7 @@ class OpenCodeReading:
         self._store = store
         self._path = path
         self._feed = f"opencode:{real(path)}"
-        self._learner = Learner(store)
+        self._learner = Learner(store, languages=switches.languages)
         self._projects = projects
         self._switches = switches
         self._rest_ms = rest_ms

@@ -49,7 +49,7 @@ class LiveLearning:
         self._rest_seconds = rest_seconds
         self._on_batch = on_batch
         self._feed = LiveFeed()
-        self._learner = Learner(store)
+        self._learner = Learner(store, languages=switches.languages)
 
     def take(self, params: object, *, at_ms: int) -> list[LearningResult]:
         """Process the parameters of an ``events`` notification and return the result for each session.

@@ -1,4 +1,4 @@
-"""Language of a message: the gate knows English only and stays silent for any other language."""
+"""Whether a message is English, the only language that the gate knows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_ENGLISH: Final = frozenset(
+COMMON_WORDS: Final = frozenset(
     _WORD.findall(
         "the a an to of and is in it its you your that for on with this be are we our i my not do does don't dont should "
         "can have has as but if use when what all from by at or so no now please always never only before after each every any "
@@ -14,6 +14,7 @@ _ENGLISH: Final = frozenset(
         "don doesn shouldn isn let want need keep put add write test tests code"
     )
 )
+"""The commonest words of English messages, in lower case."""
 _OTHERS: Final = frozenset(
     _WORD.findall(
         "le les des une est pas je nous vous que qui dans pour avec sur cette c'est il faut tu mais où et du au "
@@ -34,6 +35,6 @@ def is_english(text: str) -> bool:
         plain = word.lower().replace("’", "'")
         letters += len(plain)
         foreign += 0 if plain.isascii() else sum(not letter.isascii() for letter in plain)
-        english += plain in _ENGLISH
+        english += plain in COMMON_WORDS
         others += plain in _OTHERS
     return english > others and foreign <= _FOREIGN_LETTERS * letters

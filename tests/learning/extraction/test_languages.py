@@ -1,0 +1,111 @@
+"""Lasting statements in languages other than English.
+
+The sentences were written for these tests. They show that a form is recognised, not how useful it is in real talk.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import pytest
+
+from benches.quality.labelled_sessions import FOLDER
+from opencode_memory.config.settings import LEARNING_LANGUAGES, SETTINGS
+from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, read_cues
+from opencode_memory.learning.extraction.languages.recognition import recognise
+from opencode_memory.learning.extraction.statements import Context, extract_from_user
+from opencode_memory.models import Category
+
+EVERY = frozenset({ENGLISH, *read_cues()})
+CODES = sorted(read_cues())
+
+
+@cache
+def read_sentences() -> tuple[tuple[str, bool, str], ...]:
+    lines = (FOLDER / "languages.jsonl").read_text(encoding="utf-8").splitlines()
+    return tuple((one["language"], one["lasting"], one["text"]) for one in map(json.loads, lines))
+
+
+def sentences(code: str, *, lasting: bool) -> list[str]:
+    found = [text for language, is_lasting, text in read_sentences() if (language, is_lasting) == (code, lasting)]
+    assert len(found) >= 10
+    return found
+
+
+def extract(text: str, languages: frozenset[str] = EVERY) -> tuple[Candidate, ...]:
+    return extract_from_user(text, Context(languages=languages))
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_each_lasting_sentence_is_one_statement_in_its_own_words(code: str) -> None:
+    for text in sentences(code, lasting=True):
+        [found] = extract(text)
+        assert found.content in text
+        assert found.evidence == text
+        assert found.is_persons
+        assert not found.is_weak
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_sentences_about_the_work_at_hand_state_nothing(code: str) -> None:
+    assert [text for text in sentences(code, lasting=False) if extract(text)] == []
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_each_sentence_is_read_in_its_own_language_or_in_none(code: str) -> None:
+    found = [recognise(text) for text in (*sentences(code, lasting=True), *sentences(code, lasting=False))]
+    assert {cues.code for cues in found if cues is not None} == {code}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_language_that_is_switched_off_is_not_learned_from(code: str) -> None:
+    assert [text for text in sentences(code, lasting=True) if extract(text, EVERY - {code})] == []
+
+
+def test_english_can_be_switched_off() -> None:
+    text = "From now on, always run the linter before you commit."
+    assert extract(text)
+    assert extract(text, EVERY - {ENGLISH}) == ()
+
+
+def test_only_languages_that_were_tested_on_real_talk_are_on_at_first() -> None:
+    assert {ENGLISH, *(code for code, cues in read_cues().items() if cues.is_measured)} == MEASURED
+    [setting] = [one for one in SETTINGS if one.key == "learning.languages"]
+    assert set(setting.default({})) == MEASURED
+    assert set(LEARNING_LANGUAGES) == EVERY
+
+
+@pytest.mark.parametrize(
+    ("text", "category"),
+    [
+        ("Retiens que les clés d'API sont dans Vault.", Category.FACT),
+        ("Retiens que il faut toujours utiliser pnpm ici.", Category.DIRECTIVE),
+        ("Désormais, écris les messages de commit en anglais.", Category.DIRECTIVE),
+        ("On utilise toujours UTC dans la base de données.", Category.CONVENTION),
+    ],
+)
+def test_category_follows_the_form(text: str, category: Category) -> None:
+    [found] = extract(text)
+    assert found.category is category
+
+
+def test_sentences_of_chinese_need_no_blank_between_them() -> None:
+    [found] = extract("这个问题还是没有解决。以后所有提交信息都用英文写。今天先这样吧。")
+    assert found.content == "以后所有提交信息都用英文写。"
+
+
+def test_introductory_words_are_left_out_of_the_statement() -> None:
+    [found] = extract("Ok, parfait. Non, utilise toujours pnpm au lieu de npm.")
+    assert found.content == "utilise toujours pnpm au lieu de npm."
+
+
+def test_statement_said_twice_in_a_message_is_found_once() -> None:
+    assert len(extract("Verwende immer pnpm statt npm.\nVerwende immer pnpm statt npm.")) == 1
+
+
+def test_message_of_words_that_two_languages_share_is_in_no_language() -> None:
+    assert recognise("de la") is None
+    assert recognise("") is None
+    assert recognise("pnpm install --frozen-lockfile") is None
