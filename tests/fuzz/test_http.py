@@ -68,7 +68,10 @@ class Shared:
             return client.recv(15) == b"HTTP/1.1 200 OK"
 
     def send(self, raw: bytes) -> bytes:
-        """Send bytes and return the answer. A server that waits for more sees the end of this side."""
+        """Send bytes and return the answer. A server that waits for more sees the end of this side.
+
+        An accepted WebSocket waits for more as well, so it must end then, too.
+        """
         address = urlsplit(self.url)
         with socket.create_connection((address.hostname, address.port)) as client:
             said = b""
@@ -78,7 +81,10 @@ class Shared:
                 client.settimeout(PAUSE_SECONDS)
                 try:
                     said = client.recv(65536)
+                    is_waiting = said.startswith(b"HTTP/1.1 101")
                 except TimeoutError:
+                    is_waiting = True
+                if is_waiting:
                     client.shutdown(socket.SHUT_WR)
                 client.settimeout(SECONDS)
                 while piece := client.recv(65536):
@@ -91,6 +97,11 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     with World(tmp_path_factory.mktemp("http"), server__rate_limit="0") as world, world.serve() as server:
         world.store.remember("The walrus sleeps", scope="global")
         yield Shared(world, server.url, world.repository("walrus"))
+
+
+def test_accepted_bridge_ends_with_its_client(shared: Shared) -> None:
+    assert shared.send(REQUESTS[-1]).startswith(b"HTTP/1.1 101")
+    assert shared.is_healthy()
 
 
 @fuzzing(20)
