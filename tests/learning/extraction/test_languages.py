@@ -15,7 +15,7 @@ from opencode_memory.config.settings import LEARNING_LANGUAGES, SETTINGS
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, read_cues
 from opencode_memory.learning.extraction.languages.recognition import recognise
-from opencode_memory.learning.extraction.statements import Context, extract_from_user
+from opencode_memory.learning.extraction.statements import Context, extract_from_user, is_retraction
 from opencode_memory.models import Category
 
 EVERY = frozenset({ENGLISH, *read_cues()})
@@ -109,3 +109,28 @@ def test_message_of_words_that_two_languages_share_is_in_no_language() -> None:
     assert recognise("de la") is None
     assert recognise("") is None
     assert recognise("pnpm install --frozen-lockfile") is None
+
+
+REMARKS = [
+    ("fr", "Non, oublie ça."),
+    ("fr", "En fait non"),
+    ("de", "Nein, vergiss das wieder."),
+    ("es", "No, olvídalo."),
+    ("pt", "Não, esquece isso!"),
+    ("zh", "算了。"),
+    ("ja", "やっぱりなしで。"),
+]
+
+
+@pytest.mark.parametrize(("code", "remark"), REMARKS)
+def test_remark_takes_back_the_statement_before_it(code: str, remark: str) -> None:
+    text = sentences(code, lasting=True)[1]
+    assert extract(text)
+    assert extract(f"{text}\n{remark}") == ()
+    assert is_retraction(remark)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_other_sentences_take_nothing_back(code: str) -> None:
+    texts = (*sentences(code, lasting=True), *sentences(code, lasting=False))
+    assert [text for text in texts if is_retraction(text)] == []

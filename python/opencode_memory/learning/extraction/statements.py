@@ -23,6 +23,7 @@ from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.learning.extraction.gate.wording import word
 from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, Cues
 from opencode_memory.learning.extraction.languages.lasting_statements import find_lasting_statements
+from opencode_memory.learning.extraction.languages.lasting_statements import is_retraction as is_retraction_elsewhere
 from opencode_memory.learning.extraction.languages.recognition import recognise
 from opencode_memory.learning.extraction.sentences import Sentence, is_question, split_sentences
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
@@ -119,7 +120,7 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
 def is_retraction(message: str) -> bool:
     """Return whether a message begins by retracting the one before it, for example "wait. no. forget it"."""
     for sentence in split_sentences(message[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]:
-        if exclusions.is_retraction(sentence):
+        if exclusions.is_retraction(sentence) or is_retraction_elsewhere(sentence.text):
             return True
         if len(sentence.text.split()) > _LONGEST_INTERJECTION:
             return False

@@ -28,6 +28,7 @@ class Cues:
         letters: Matches one letter that identifies it.
         lead: Matches introductory words, which are no part of a statement.
         moment: Found in sentences about the work at hand.
+        retraction: Matches a remark that takes the statement before it back.
         remember: Forms that order to remember what the group ``said`` matches.
         directive: Forms of orders to the agent.
         convention: Forms of habits of the team.
@@ -40,6 +41,7 @@ class Cues:
     letters: re.Pattern[str]
     lead: re.Pattern[str]
     moment: re.Pattern[str]
+    retraction: re.Pattern[str]
     remember: tuple[re.Pattern[str], ...]
     directive: tuple[re.Pattern[str], ...]
     convention: tuple[re.Pattern[str], ...]
@@ -62,6 +64,7 @@ def _parse(code: str, file: dict[str, Any]) -> Cues:
         letters=re.compile(f"[{file['letters']}]") if "letters" in file else _NOTHING,
         lead=re.compile(rf"(?:(?:{file['lead']})(?:[\s,，、:：;.!-]+|(?<=[一-鿿ぁ-ヺ])))*", re.IGNORECASE),
         moment=_form(file["moment"].strip()),
+        retraction=_form(rf"(?:{file['retraction'].strip()})[\s.,!。，！]*$"),
         remember=tuple(map(_form, file["remember"])),
         directive=tuple(map(_form, file["directive"])),
         convention=tuple(map(_form, file["convention"])),

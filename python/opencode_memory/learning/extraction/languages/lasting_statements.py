@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from opencode_memory.learning.extraction.gate.explicit_orders import RULE as TO_REMEMBER
 from opencode_memory.learning.extraction.gate.verdict import Verdict
-from opencode_memory.learning.extraction.languages.cues import Cues
+from opencode_memory.learning.extraction.languages.cues import Cues, read_cues
 from opencode_memory.learning.extraction.sentences import split_sentences
 from opencode_memory.models import Category
 
 _FULL_STOP: Final = re.compile(r"(?<=[。！？])")
 _MOST_CHARS: Final = 340
 _LEAST_CHARS: Final = 4
+_LONGEST_REMARK: Final = 60
 _CONFIDENCE: Final = 0.9
 
 
-def find_lasting_statements(prose: str, cues: Cues) -> Iterator[tuple[Verdict, str]]:
-    """Yield what the sentences of a message state, each with the sentence."""
+def find_lasting_statements(prose: str, cues: Cues) -> list[tuple[Verdict, str]]:
+    """Return what the sentences of a message state, each with the sentence."""
+    said: list[tuple[Verdict, str, int]] = []
     for sentence in split_sentences(_FULL_STOP.sub("\n", prose)):
         text = sentence.text.replace("’", "'").strip()
+        if is_retraction(text):
+            said = [one for one in said if one[2] < sentence.number - 1]
         if text.endswith(("?", "？")) or len(text) > _MOST_CHARS or cues.moment.search(text):
             continue
         if (verdict := _judge(text, cues)) is not None:
-            yield verdict, sentence.text
+            said.append((verdict, sentence.text, sentence.number))
+    return [(verdict, text) for verdict, text, _ in said]
+
+
+def is_retraction(sentence: str) -> bool:
+    """Return whether a sentence takes the one before it back, in any language that has cues.
+
+    Such remarks are too short to tell their language.
+    """
+    text = sentence.replace("’", "'").strip()
+    return len(text) <= _LONGEST_REMARK and any(
+        cues.retraction.match(_strip_lead(text, cues)) for cues in read_cues().values()
+    )
 
 
 def _judge(sentence: str, cues: Cues) -> Verdict | None:
-    lead = cues.lead.match(sentence)
-    said = sentence[lead.end() :] if lead is not None else sentence
+    said = _strip_lead(sentence, cues)
     for form in cues.remember:
         if (found := form.match(said)) is not None and len(found["said"].strip()) >= _LEAST_CHARS:
             text = found["said"].strip()
@@ -38,6 +52,11 @@ def _judge(sentence: str, cues: Cues) -> Verdict | None:
             return Verdict(category=remembered, rule=TO_REMEMBER, text=text, confidence=_CONFIDENCE)
     category = _categorise(said, cues)
     return None if category is None else Verdict(category=category, rule="standing order", text=said)
+
+
+def _strip_lead(sentence: str, cues: Cues) -> str:
+    lead = cues.lead.match(sentence)
+    return sentence if lead is None else sentence[lead.end() :]
 
 
 def _categorise(text: str, cues: Cues) -> Category | None:
