@@ -6,6 +6,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use opencode_memory_core::index::catch_up::{Control, LOCK};
@@ -300,4 +301,29 @@ fn lock_file_that_a_starting_child_still_has_open_rebuilds_no_index() {
     let report = engine.catch_up(&Control::none()).expect("a catch-up");
     assert_eq!((report.lexical_rebuilt, report.lexical_added), (false, 10));
     assert_clean(&engine);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn second_engine_of_a_process_keeps_the_locks_of_the_first() {
+    /// Where `SQLite` locks a file that it reads.
+    const SHARED_FIRST: i64 = 0x4000_0002;
+    const SHARED_SIZE: i64 = 510;
+
+    let dir = support::folder();
+    let first = open(dir.path());
+    remember(&first, 0..3);
+    let second = open(dir.path());
+    assert_holds(&second, 0..3);
+    let file = File::options().read(true).write(true).open(dir.path().join("store.db")).expect("the store");
+    // SAFETY: a structure of integers, for which zero is a value.
+    let mut wanted: libc::flock = unsafe { std::mem::zeroed() };
+    wanted.l_type = libc::F_WRLCK as _;
+    wanted.l_whence = libc::SEEK_SET as _;
+    (wanted.l_start, wanted.l_len) = (SHARED_FIRST, SHARED_SIZE);
+    // A lock of this open file conflicts with the locks of this process, too.
+    // SAFETY: asks about an open file; `wanted` outlives the call.
+    let asked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut wanted) };
+    assert_eq!(asked, 0);
+    assert_ne!(i32::from(wanted.l_type), libc::F_UNLCK, "another process could take the store for unused");
 }

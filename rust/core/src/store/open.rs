@@ -92,6 +92,10 @@ fn writer(file: &Path, now_ms: i64) -> Result<Connection> {
     let fail = |error| describe("open", file, error);
     let flags = OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(uri(file, Access::ReadWrite), flags).map_err(fail)?;
+    // `SQLite` opens a file that it may not write to for reading.
+    if connection.is_readonly(rusqlite::MAIN_DB).map_err(fail)? {
+        return Err(Error::storage("open", file, io::ErrorKind::PermissionDenied.into()));
+    }
     configure(&connection).map_err(fail)?;
     // Before WAL mode is set, which would write to a file that is not ours.
     let found = schema::inspect(&connection, file).map_err(|error| error.located(file))?;
@@ -202,15 +206,15 @@ pub fn create_folder(dir: &Path) -> Result<()> {
         .map_err(|source| Error::storage("create", dir, source))
 }
 
-/// Create `file` for its owner alone; `SQLite` gives the WAL and the shared memory the same permissions.
+/// Create `file` for its owner alone, if it does not exist; `SQLite` gives the WAL and the shared memory the same
+/// permissions.
+///
+/// An existing file is not opened: closing it would drop the locks that `SQLite` has on it in this process.
 pub fn create_file(file: &Path) -> Result<()> {
-    fs_err::OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(file)
-        .map(drop)
-        .map_err(|source| Error::storage("open", file, source))
+    match fs_err::OpenOptions::new().create_new(true).write(true).mode(0o600).open(file) {
+        Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(Error::storage("open", file, source)),
+        _ => Ok(()),
+    }
 }
 
 /// Remove a file, or a folder with its content; no error if it does not exist.
