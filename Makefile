@@ -20,7 +20,7 @@ test: tools test-rust test-python ## Run all tests
 
 # Tests use the release profile, so that the wheel's compiled dependencies are used again.
 test-rust:
-	$(CARGO) test --release --locked --package opencode-memory-core --features crash-points
+	$(CARGO) test --release --locked --package opencode-memory-core --package opencode-memory-embed --features opencode-memory-core/crash-points
 
 test-python:
 	$(PYTHON) -m pytest
@@ -70,7 +70,7 @@ quality: ## Measure the quality of recall (DATA=folder with question sets); see 
 ci: lint test ## Run all checks that a change has to pass
 
 lock: ## Update requirements-dev.txt
-	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --output-file requirements-dev.txt pyproject.toml requirements-dev.in
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 --extra onnx --output-file requirements-dev.txt pyproject.toml requirements-dev.in
 
 clean: ## Remove build results
 	$(CARGO) clean

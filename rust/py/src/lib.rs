@@ -5,6 +5,7 @@
 
 mod control;
 mod convert;
+mod embedding;
 mod engine;
 mod errors;
 
@@ -12,6 +13,9 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use super::embedding::{Encoder, Tokenizer};
+
     #[pymodule_export]
     use super::engine::Engine;
 

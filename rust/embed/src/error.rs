@@ -1,0 +1,54 @@
+//! Error type of the crate.
+
+use std::path::{Path, PathBuf};
+
+/// All errors of the crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file of the model cannot be read.
+    #[error("the model file {} cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A file of the model has other content than expected.
+    #[error("the model file {} is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A text has more tokens than the model has positions.
+    #[error("a text has {tokens} tokens, but the model reads at most {limit}")]
+    TooLong {
+        /// Tokens of the text.
+        tokens: usize,
+        /// Positions of the model.
+        limit: usize,
+    },
+    /// A token id is not in the vocabulary of the model.
+    #[error("token {id} is not in the vocabulary of {size} tokens")]
+    UnknownToken {
+        /// The id.
+        id: u32,
+        /// Size of the vocabulary.
+        size: usize,
+    },
+}
+
+impl Error {
+    pub(crate) fn unreadable(path: &Path, source: std::io::Error) -> Self {
+        Self::Unreadable { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), reason: reason.into() }
+    }
+}
+
+/// Result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,67 @@
+//! The bundled embedding model for Python.
+
+use std::path::PathBuf;
+
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use opencode_memory_embed as embed;
+use pyo3::prelude::*;
+
+/// The forward pass of the bundled model.
+#[pyclass(frozen, module = "opencode_memory._core")]
+pub struct Encoder(embed::Encoder);
+
+#[pymethods]
+impl Encoder {
+    /// Map the weights in a file.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| embed::Encoder::open(&path)).map(Self).map_err(|error| to_exception(py, &error))
+    }
+
+    /// Instructions of the processor that are used: portable, avx2 or avx512.
+    #[getter]
+    fn level(&self) -> &'static str {
+        self.0.level().name()
+    }
+
+    /// Embed texts given as token ids; float32, one row of length 1 for each text.
+    fn embed<'py>(&self, py: Python<'py>, texts: Vec<Vec<u32>>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let vectors = py.detach(|| self.0.embed(&texts)).map_err(|error| to_exception(py, &error))?;
+        vectors.into_pyarray(py).reshape([texts.len(), self.0.dimension()])
+    }
+}
+
+/// The tokenizer of the bundled model.
+#[pyclass(frozen, module = "opencode_memory._core")]
+pub struct Tokenizer(embed::Tokenizer);
+
+#[pymethods]
+impl Tokenizer {
+    /// Read the vocabulary in a file.
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| embed::Tokenizer::open(&path)).map(Self).map_err(|error| to_exception(py, &error))
+    }
+
+    /// Ids of the tokens of a text, with the two that frame it.
+    fn ids(&self, py: Python<'_>, text: &str) -> Vec<u32> {
+        py.detach(|| self.0.ids(text))
+    }
+
+    /// Words of a text: first character, character after the last one, and number of tokens.
+    fn words(&self, py: Python<'_>, text: &str) -> Vec<(usize, usize, usize)> {
+        py.detach(|| self.0.words(text)).into_iter().map(|word| (word.start, word.end, word.tokens)).collect()
+    }
+}
+
+fn to_exception(py: Python<'_>, error: &embed::Error) -> PyErr {
+    let class = match error {
+        embed::Error::Unreadable { .. } | embed::Error::Damaged { .. } => "ModelNotFoundError",
+        _ => "EmbeddingError",
+    };
+    let build = || {
+        let class = py.import("opencode_memory.errors")?.getattr(class)?;
+        class.call1((error.to_string(),)).map(PyErr::from_value)
+    };
+    build().unwrap_or_else(|failure| failure)
+}
