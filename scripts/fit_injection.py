@@ -21,7 +21,7 @@ from benches.quality import injection
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.injection import STORES, TUNINGS, Figures, Looked, bars, figures
 from opencode_memory.context.relevance import TUNED, Tuning, compute_features
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 
 PENALTY = 1.0
 STEPS = 50
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="keep vectors in this file from run to run")
     given = parser.parse_args()
     asked = injection.messages("tuning")
-    with CachedEmbedder.open(OnnxEmbedder(), given.cache) as embedder:
+    with CachedEmbedder.open(BundledEmbedder(), given.cache) as embedder:
         looked = {stores: injection.look(asked, embedder, stores=stores) for stores in STORES}
     everything = [one for some in looked.values() for one in some]
     fitted_without = {

@@ -1,6 +1,6 @@
 """all-MiniLM-L6-v2 in plain numpy and double precision: the reference for the converted model.
 
-It shares no code with the graph, follows the published description (BERT, mean pooling, normalisation) step by step,
+It shares no code with the encoder, follows the published description (BERT, mean pooling, normalisation) step by step,
 one text at a time, and is slow. Against sentence-transformers on torch its vectors differ by less
 than 2e-7 in any component.
 """

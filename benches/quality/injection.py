@@ -26,7 +26,7 @@ from benches.quality.in_sight import Sight, see
 from opencode_memory._core import subject
 from opencode_memory.context.block import Group, render
 from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, select_relevant
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 from opencode_memory.embedding.registry import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.models import Hit, Memory
@@ -249,7 +249,7 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="name what was missed and what was noise (never held out)")
     parser.add_argument("--briefs", action="store_true", help="print the first brief of each project (never held out)")
     given = parser.parse_args()
-    with CachedEmbedder.open(OnnxEmbedder(), given.cache) as embedder:
+    with CachedEmbedder.open(BundledEmbedder(), given.cache) as embedder:
         for name in given.set or SETS:
             asked = messages(name)
             for stores in STORES:
@@ -283,7 +283,7 @@ def _tokens(memories: Sequence[Memory]) -> int:
 
 @cache
 def _tokenization() -> Tokenization:
-    return Tokenization(find_model().tokenizer)
+    return Tokenization(find_model().vocabulary)
 
 
 def _timed(looked: Sequence[Looked]) -> str:

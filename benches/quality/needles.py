@@ -21,7 +21,7 @@ from typing import Final
 
 import opencode_memory
 from opencode_memory import MemoryStore
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 
 from .cached_embedder import CachedEmbedder
 
@@ -241,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cache", type=Path, help="file for vectors")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    with CachedEmbedder.open(OnnxEmbedder(), options.cache) as embedder:
+    with CachedEmbedder.open(BundledEmbedder(), options.cache) as embedder:
         for half, size, age in itertools.product(
             options.half or SETS, options.size or SIZES, options.age_days or AGES_DAYS
         ):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 
 from .asking import Answered, ask
 from .cached_embedder import CachedEmbedder
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measured: list[SetFigures] = []
     results = []
     try:
-        with CachedEmbedder.open(OnnxEmbedder(), cache) as embedder:
+        with CachedEmbedder.open(BundledEmbedder(), cache) as embedder:
             for name in chosen:
                 start = time.perf_counter()
                 answered = ask_set(QUESTION_SETS[name], options.data, embedder, limit=options.limit_depth)

@@ -19,7 +19,7 @@ import opencode_memory
 from opencode_memory import MemoryStore
 from opencode_memory.config.load import load
 from opencode_memory.context.decide import Request, decide
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 from opencode_memory.models import SessionHit, Sources, Turn
 from opencode_memory.store.turns import NewTurn, SessionPage
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--verbose", action="store_true", help="print the sessions found for each question")
     options = parser.parse_args(arguments)
     try:
-        with CachedEmbedder.open(OnnxEmbedder(), default_cache()) as embedder:
+        with CachedEmbedder.open(BundledEmbedder(), default_cache()) as embedder:
             for conversation in SDE.load(options.data / SDE.folder):
                 _measure(conversation, embedder, verbose=options.verbose)
     except DataError as error:

@@ -15,7 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import opencode_memory
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 
 from .data import DataShape, prepare
 from .options import add_options
@@ -30,7 +30,7 @@ def _rates(texts: Sequence[str], rounds: int) -> tuple[float, float]:
     """Return texts per second of the embedder alone, and of a store with the same embedder; medians of rounds."""
     alone, stored = [], []
     size = len(texts) // rounds
-    embedder = OnnxEmbedder()
+    embedder = BundledEmbedder()
     embedder.load()
     with (
         tempfile.TemporaryDirectory() as directory,

@@ -71,10 +71,10 @@ CONFIGURATIONS: Final = (
 def measure_load() -> Load:
     """Load the embedder in a fresh process."""
     start = time.perf_counter()
-    from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415 - this is what is measured
+    from opencode_memory.embedding import BundledEmbedder  # noqa: PLC0415 - this is what is measured
 
     imported = time.perf_counter()
-    embedder = OnnxEmbedder()
+    embedder = BundledEmbedder()
     embedder.load()
     loaded = time.perf_counter()
     embedder.embed_query(QUERY)
@@ -116,9 +116,9 @@ class Subject:
 
 def _serve(connection: Connection, configuration: Configuration, texts: list[str]) -> None:
     """Embed all texts at each message, until the other side closes."""
-    from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415 - in the subject's process only
+    from opencode_memory.embedding import BundledEmbedder  # noqa: PLC0415 - in the subject's process only
 
-    embedder = OnnxEmbedder(threads=configuration.threads)
+    embedder = BundledEmbedder(threads=configuration.threads)
     embedder.load()
     with suppress(EOFError):
         while True:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import opencode_memory
 from benches.quality.transcripts.data import PERSON, Message, Session
 from benches.quality.transcripts.opencode_database import write
-from opencode_memory.embedding import find_model
-from opencode_memory.embedding.onnx import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder, find_model
 from opencode_memory.hosts.opencode.turns.reading import DatabaseTexts
 from opencode_memory.learning.switches import Switches
 from opencode_memory.models import Sources
@@ -58,7 +57,7 @@ class _AlsoModel(PrecomputedEmbedder):
 
     def __init__(self, model_id: str) -> None:
         super().__init__(model_id)
-        self._model = OnnxEmbedder()
+        self._model = BundledEmbedder()
         self._model.load()
 
     def embed_query(self, text: str) -> NDArray[np.float32]:

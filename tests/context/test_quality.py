@@ -9,14 +9,14 @@ import pytest
 
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.injection import STORES, Looked, devmembench, figures, look, messages, sight
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 
 DATA = Path(__file__).parents[1] / "data" / "quality" / "devmembench"
 
 
 @pytest.fixture(scope="module")
 def embedder() -> Iterator[CachedEmbedder]:
-    with CachedEmbedder.open(OnnxEmbedder(), None) as one:
+    with CachedEmbedder.open(BundledEmbedder(), None) as one:
         yield one
 
 

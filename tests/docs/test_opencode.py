@@ -19,7 +19,7 @@ from opencode_memory.server.tools import TOOLS as MCP_TOOLS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "opencode.md"
 FINDINGS = "memory-findings"
-_COUNTER = Tokenization(find_model().tokenizer)
+_COUNTER = Tokenization(find_model().vocabulary)
 
 
 def offers() -> dict[str, tuple[list[Tool], str]]:

@@ -18,7 +18,7 @@ from websockets.sync.server import ServerConnection, serve
 from e2e.plugged import MemoryServer, Plugged, until
 from e2e.plugin_hooks import Hooks, texts, user
 from e2e.repositories import SHOP, repository
-from opencode_memory.embedding import OnnxEmbedder, verify_model
+from opencode_memory.embedding import BundledEmbedder, verify_model
 
 WALRUS = "The walrus build needs make -j1: parallel builds corrupt the archive."
 PROMPT = (
@@ -77,7 +77,7 @@ def test_a_message_of_forty_words_costs_less_than_25_ms(server: MemoryServer, ho
         times.append(sent.ms)
     again = [hooks.send("ses_1", user("msg_1", PROMPT)).ms for _ in range(20)]
     median = statistics.median(times[10:])
-    embedder = OnnxEmbedder(verify_model())
+    embedder = BundledEmbedder(verify_model())
     embedding = statistics.median([timed(embedder, PROMPT.format(number)) for number in range(30)][5:])
     print(  # noqa: T201  shows the measured times
         f"\na new message: median {median:.1f} ms, of which embedding {embedding:.1f}; "
@@ -87,7 +87,7 @@ def test_a_message_of_forty_words_costs_less_than_25_ms(server: MemoryServer, ho
     assert statistics.median(again) < 2
 
 
-def timed(embedder: OnnxEmbedder, text: str) -> float:
+def timed(embedder: BundledEmbedder, text: str) -> float:
     begun = time.perf_counter()
     embedder.embed_query(text)
     return (time.perf_counter() - begun) * 1000

@@ -75,7 +75,7 @@ def test_wheel_has_the_parts_that_are_no_code(wheel: Path) -> None:
         names = set(archive.namelist())
     plugin = "hosts/opencode/plugin/opencode-memory"
     wanted = {
-        *("py.typed", "_core.pyi", "_core.abi3.so", "embedding/model/LICENSE", "embedding/model/model.onnx"),
+        *("py.typed", "_core.pyi", "_core.abi3.so", "embedding/model/LICENSE", "embedding/model/model.safetensors"),
         *(f"{plugin}.ts", f"{plugin}/tui.tsx", "server/pages/templates/base.html", "server/pages/static/app.css"),
     }
     assert {f"opencode_memory/{name}" for name in wanted} <= names

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from opencode_memory.embedding import OnnxEmbedder, onnx
-from opencode_memory.embedding.onnx_session import Session
+from opencode_memory import _core
+from opencode_memory.embedding import BundledEmbedder, bundled, find_model
 from opencode_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from opencode_memory.embedding import Model
     from opencode_memory.embedding.base import Embedder, Vectors
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "data" / "embedding_golden.json").read_text(encoding="utf-8"))
@@ -27,17 +26,17 @@ TEXTS = [entry["text"] for entry in GOLDEN]
 
 
 @pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder(threads=2)
+def embedder() -> BundledEmbedder:
+    return BundledEmbedder(threads=2)
 
 
-class CountingSession:
+class CountingEncoder:
     """Stands in for the model: the vector of a text is the unit vector of its length in tokens; counts its runs."""
 
     def __init__(self) -> None:
         self.runs = 0
 
-    def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+    def embed(self, rows: Sequence[Sequence[int]]) -> Vectors:
         self.runs += 1
         vectors = np.zeros((len(rows), 384), np.float32)
         vectors[np.arange(len(rows)), [len(row) for row in rows]] = 1
@@ -45,9 +44,9 @@ class CountingSession:
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> CountingSession:
-    counting = CountingSession()
-    monkeypatch.setattr(onnx, "Session", lambda _: counting)
+def encoder(monkeypatch: pytest.MonkeyPatch) -> CountingEncoder:
+    counting = CountingEncoder()
+    monkeypatch.setattr(_core, "Encoder", lambda _: counting)
     return counting
 
 
@@ -55,7 +54,7 @@ def cosines(first: npt.ArrayLike, second: npt.ArrayLike) -> Vectors:
     return np.asarray((np.asarray(first) * np.asarray(second)).sum(axis=1))
 
 
-def test_vectors_are_those_of_the_original(embedder: OnnxEmbedder) -> None:
+def test_vectors_are_those_of_the_original(embedder: BundledEmbedder) -> None:
     vectors = embedder.embed(TEXTS)
 
     assert cosines(vectors, [entry["vector"] for entry in GOLDEN]).min() > 0.999_99
@@ -69,7 +68,7 @@ def test_vectors_are_float32_rows_of_length_one(embedder: Embedder) -> None:
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
-def test_company_in_a_batch_does_not_change_a_vector(embedder: OnnxEmbedder) -> None:
+def test_company_in_a_batch_does_not_change_a_vector(embedder: BundledEmbedder) -> None:
     texts = TEXTS + [" ".join(TEXTS[0].split()[:count]) for count in range(1, 16)]
 
     together = embedder.embed(texts)
@@ -78,7 +77,7 @@ def test_company_in_a_batch_does_not_change_a_vector(embedder: OnnxEmbedder) -> 
     assert cosines(together, alone).min() > 0.999_99
 
 
-def test_vectors_come_in_the_order_of_the_texts(embedder: OnnxEmbedder) -> None:
+def test_vectors_come_in_the_order_of_the_texts(embedder: BundledEmbedder) -> None:
     forwards = embedder.embed(TEXTS)
     backwards = embedder.embed(TEXTS[::-1])
 
@@ -86,7 +85,7 @@ def test_vectors_come_in_the_order_of_the_texts(embedder: OnnxEmbedder) -> None:
 
 
 def test_no_texts_give_no_rows() -> None:
-    vectors = OnnxEmbedder().embed([])
+    vectors = BundledEmbedder().embed([])
 
     assert vectors.shape == (0, 384)
     assert vectors.dtype == np.float32
@@ -95,17 +94,17 @@ def test_no_texts_give_no_rows() -> None:
 @pytest.mark.parametrize(
     "text", ["", " \n", "\ud800", "\udfff and text", "a\0b", "\u200b", "[PAD] [SEP]", "x" * 1_000_000]
 )
-def test_odd_texts_have_a_vector(embedder: OnnxEmbedder, text: str) -> None:
+def test_odd_texts_have_a_vector(embedder: BundledEmbedder, text: str) -> None:
     assert np.linalg.norm(embedder.embed([text])[0]) == pytest.approx(1, abs=1e-5)
 
 
-def test_a_lone_surrogate_counts_as_an_unknown_character(embedder: OnnxEmbedder) -> None:
+def test_a_lone_surrogate_counts_as_an_unknown_character(embedder: BundledEmbedder) -> None:
     with_surrogate, without = embedder.embed(["before \ud800 after", "before \ufffd after"])
 
     assert with_surrogate @ without == pytest.approx(1, abs=1e-5)
 
 
-def test_a_text_beyond_the_window_is_represented_to_its_end(embedder: OnnxEmbedder) -> None:
+def test_a_text_beyond_the_window_is_represented_to_its_end(embedder: BundledEmbedder) -> None:
     beginning = "The migration moves every table to the new schema. " * 40
     ending = "My grandmother grows red tomatoes in her garden. " * 40
 
@@ -116,7 +115,7 @@ def test_a_text_beyond_the_window_is_represented_to_its_end(embedder: OnnxEmbedd
     assert np.linalg.norm(whole) == pytest.approx(1, abs=1e-5)
 
 
-def test_a_long_text_has_the_weighted_mean_of_its_chunks(embedder: OnnxEmbedder) -> None:
+def test_a_long_text_has_the_weighted_mean_of_its_chunks(embedder: BundledEmbedder) -> None:
     text = "".join(f"Paragraph {number} is about {TEXTS[number % 4]}\n\n" for number in range(60))
     chunks = embedder.chunk(text)
     weights = [len(embedder._tokenization.ids(chunk)) for chunk in chunks]
@@ -128,68 +127,68 @@ def test_a_long_text_has_the_weighted_mean_of_its_chunks(embedder: OnnxEmbedder)
     assert between[0] == pytest.approx(between[2], abs=1e-4)
 
 
-def test_a_paraphrase_is_nearer_than_another_subject(embedder: OnnxEmbedder) -> None:
+def test_a_paraphrase_is_nearer_than_another_subject(embedder: BundledEmbedder) -> None:
     question = embedder.embed_query("which database holds the data?")
     answer, other = embedder.embed(["All data is kept in SQLite.", "The logo is blue."])
 
     assert question @ answer > question @ other + 0.2
 
 
-def test_a_query_has_the_vector_of_its_text(embedder: OnnxEmbedder) -> None:
+def test_a_query_has_the_vector_of_its_text(embedder: BundledEmbedder) -> None:
     assert embedder.embed_query(TEXTS[1]) == pytest.approx(embedder.embed([TEXTS[1]])[0], abs=1e-5)
 
 
-def test_a_query_is_embedded_once(session: CountingSession) -> None:
-    embedder = OnnxEmbedder()
+def test_a_query_is_embedded_once(encoder: CountingEncoder) -> None:
+    embedder = BundledEmbedder()
 
     first = embedder.embed_query("asked twice")
     second = embedder.embed_query("asked twice")
 
-    assert session.runs == 1
+    assert encoder.runs == 1
     assert second is first
 
 
-def test_a_cached_query_cannot_be_changed_by_its_reader(session: CountingSession) -> None:
-    del session
+def test_a_cached_query_cannot_be_changed_by_its_reader(encoder: CountingEncoder) -> None:
+    del encoder
     with pytest.raises(ValueError, match="read-only"):
-        OnnxEmbedder().embed_query("mine")[0] = 2
+        BundledEmbedder().embed_query("mine")[0] = 2
 
 
-def test_the_query_cache_forgets_the_oldest(session: CountingSession) -> None:
-    embedder = OnnxEmbedder()
-    for number in range(onnx.QUERY_CACHE_SIZE + 1):
+def test_the_query_cache_forgets_the_oldest(encoder: CountingEncoder) -> None:
+    embedder = BundledEmbedder()
+    for number in range(bundled.QUERY_CACHE_SIZE + 1):
         embedder.embed_query(f"query {number}")
-    filled = session.runs
+    filled = encoder.runs
 
-    embedder.embed_query(f"query {onnx.QUERY_CACHE_SIZE}")
-    assert session.runs == filled
+    embedder.embed_query(f"query {bundled.QUERY_CACHE_SIZE}")
+    assert encoder.runs == filled
     embedder.embed_query("query 0")
-    assert session.runs == filled + 1
+    assert encoder.runs == filled + 1
 
 
-def test_a_huge_query_is_neither_cached_nor_read_whole(session: CountingSession) -> None:
-    embedder = OnnxEmbedder(threads=1)
+def test_a_huge_query_is_neither_cached_nor_read_whole(encoder: CountingEncoder) -> None:
+    embedder = BundledEmbedder(threads=1)
     query = "what about this? " * 20_000
 
     first = embedder.embed_query(query)
     second = embedder.embed_query(query)
 
     assert second is not first
-    assert session.runs <= 2 * onnx.MAX_QUERY_CHUNKS
+    assert encoder.runs <= 2 * bundled.MAX_QUERY_CHUNKS
 
 
-def test_progress_counts_up_to_the_number_of_texts(session: CountingSession) -> None:
-    del session
+def test_progress_counts_up_to_the_number_of_texts(encoder: CountingEncoder) -> None:
+    del encoder
     reports: list[tuple[int, int]] = []
 
-    OnnxEmbedder(threads=2).embed(["a text " * 20] * 100, progress=lambda done, total: reports.append((done, total)))
+    BundledEmbedder(threads=2).embed(["a text " * 20] * 100, progress=lambda done, total: reports.append((done, total)))
 
     assert reports[-1] == (100, 100)
     assert len(reports) > 1
     assert reports == sorted(reports)
 
 
-def test_an_interrupted_call_leaves_an_embedder_that_works(embedder: OnnxEmbedder) -> None:
+def test_an_interrupted_call_leaves_an_embedder_that_works(embedder: BundledEmbedder) -> None:
     def interrupt(_: int, __: int) -> None:
         raise KeyboardInterrupt
 
@@ -201,37 +200,39 @@ def test_an_interrupted_call_leaves_an_embedder_that_works(embedder: OnnxEmbedde
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, 0.0, 2.0])
 def test_an_unusable_vector_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, session: CountingSession, value: float
+    monkeypatch: pytest.MonkeyPatch, encoder: CountingEncoder, value: float
 ) -> None:
-    def run(rows: Sequence[Sequence[int]]) -> Vectors:
+    def embed(rows: Sequence[Sequence[int]]) -> Vectors:
         vectors = np.eye(len(rows), 384, dtype=np.float32)
         vectors[-1] *= 0
         vectors[-1, 0] = value
         return vectors
 
-    monkeypatch.setattr(session, "run", run)
+    monkeypatch.setattr(encoder, "embed", embed)
     with pytest.raises(EmbeddingError, match="not of length 1"):
-        OnnxEmbedder().embed(["good", "bad"])
+        BundledEmbedder().embed(["good", "bad"])
 
 
-def test_a_failure_of_the_model_is_an_error_of_ours(embedder: OnnxEmbedder) -> None:
-    embedder.load()
-
-    with pytest.raises(EmbeddingError, match="failed on a batch"):
-        embedder._load_session().run([[99_999_999]])
+@pytest.mark.parametrize(
+    ("ids", "reason"), [([99_999_999], "99999999"), ([101] * 513, "513"), ([101, 30_522, 102], "30522")]
+)
+def test_a_text_that_the_model_cannot_read_is_an_error_of_ours(ids: list[int], reason: str) -> None:
+    with pytest.raises(EmbeddingError, match=reason):
+        _core.Encoder(find_model().weights.path).embed([[101, 102], ids])
 
 
 def test_threads_share_one_load_and_get_their_own_results(
-    monkeypatch: pytest.MonkeyPatch, embedder: OnnxEmbedder
+    monkeypatch: pytest.MonkeyPatch, embedder: BundledEmbedder
 ) -> None:
-    loads: list[Session] = []
+    loads: list[_core.Encoder] = []
+    original = _core.Encoder
 
-    def load(model: Model) -> Session:
-        loads.append(Session(model))
+    def load(path: Path) -> _core.Encoder:
+        loads.append(original(path))
         return loads[-1]
 
-    monkeypatch.setattr(onnx, "Session", load)
-    shared = OnnxEmbedder(threads=2)
+    monkeypatch.setattr(_core, "Encoder", load)
+    shared = BundledEmbedder(threads=2)
     start = threading.Barrier(8)
     results: dict[int, Vectors] = {}
 
@@ -253,4 +254,4 @@ def test_threads_share_one_load_and_get_their_own_results(
 
 def test_threads_must_be_at_least_one() -> None:
     with pytest.raises(ValueError, match="at least 1"):
-        OnnxEmbedder(threads=0)
+        BundledEmbedder(threads=0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_memory.embedding import OnnxEmbedder, find_model
+from opencode_memory.embedding import BundledEmbedder, find_model
 from opencode_memory.embedding.chunking import MAX_CHUNKS, OVERLAP, Word, cut, surely_fits
 from opencode_memory.embedding.tokenization import Tokenization
 
@@ -36,13 +36,13 @@ TEXTS = st.builds(
 
 
 @pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
-    return OnnxEmbedder()
+def embedder() -> BundledEmbedder:
+    return BundledEmbedder()
 
 
 @pytest.fixture(scope="module")
 def tokenization() -> Tokenization:
-    return Tokenization(find_model().tokenizer)
+    return Tokenization(find_model().vocabulary)
 
 
 def covers(text: str, chunks: list[str]) -> bool:
@@ -62,20 +62,20 @@ def covers(text: str, chunks: list[str]) -> bool:
 
 
 @given(text=TEXTS)
-def test_chunks_are_substrings_that_cover_the_text(embedder: OnnxEmbedder, text: str) -> None:
+def test_chunks_are_substrings_that_cover_the_text(embedder: BundledEmbedder, text: str) -> None:
     chunks = embedder.chunk(text)
 
     assert covers(text, chunks)
 
 
 @given(text=TEXTS)
-def test_every_chunk_fits_the_window(embedder: OnnxEmbedder, tokenization: Tokenization, text: str) -> None:
+def test_every_chunk_fits_the_window(embedder: BundledEmbedder, tokenization: Tokenization, text: str) -> None:
     assert all(len(tokenization.ids(chunk)) <= WINDOW for chunk in embedder.chunk(text))
 
 
 @given(text=TEXTS)
 def test_a_text_is_cut_exactly_when_it_does_not_fit(
-    embedder: OnnxEmbedder, tokenization: Tokenization, text: str
+    embedder: BundledEmbedder, tokenization: Tokenization, text: str
 ) -> None:
     assert (embedder.chunk(text) == [text]) == (len(tokenization.ids(text)) <= WINDOW)
 
@@ -120,7 +120,7 @@ def test_cuts_prefer_paragraphs_then_lines_then_sentences_then_spaces() -> None:
     assert first_piece("\n\n", "\n", "_ ", " ").endswith("w16\n\n")
 
 
-def test_neighbouring_chunks_share_about_a_sentence(embedder: OnnxEmbedder, tokenization: Tokenization) -> None:
+def test_neighbouring_chunks_share_about_a_sentence(embedder: BundledEmbedder, tokenization: Tokenization) -> None:
     text = " ".join(f"Sentence number {number} says something about {number * 37}." for number in range(200))
 
     chunks = embedder.chunk(text)
@@ -132,7 +132,7 @@ def test_neighbouring_chunks_share_about_a_sentence(embedder: OnnxEmbedder, toke
         assert OVERLAP // 2 < sum(word.tokens for word in tokenization.words(shared)) <= OVERLAP
 
 
-def test_lone_surrogates_do_not_shift_the_cuts(embedder: OnnxEmbedder) -> None:
+def test_lone_surrogates_do_not_shift_the_cuts(embedder: BundledEmbedder) -> None:
     chunks = embedder.chunk("\ud800" * 7 + "word " * 400)
 
     assert len(chunks) == 2
@@ -140,11 +140,11 @@ def test_lone_surrogates_do_not_shift_the_cuts(embedder: OnnxEmbedder) -> None:
     assert chunks[1].startswith("word ")
 
 
-def test_one_megabyte_of_one_word_is_one_chunk(embedder: OnnxEmbedder) -> None:
+def test_one_megabyte_of_one_word_is_one_chunk(embedder: BundledEmbedder) -> None:
     assert embedder.chunk("x" * 1_000_000) == ["x" * 1_000_000]
 
 
-def test_the_number_of_chunks_is_bounded_and_they_span_the_text(embedder: OnnxEmbedder) -> None:
+def test_the_number_of_chunks_is_bounded_and_they_span_the_text(embedder: BundledEmbedder) -> None:
     text = "".join(f"{number}!" for number in range(20_000))
 
     chunks = embedder.chunk(text)
@@ -154,7 +154,7 @@ def test_the_number_of_chunks_is_bounded_and_they_span_the_text(embedder: OnnxEm
     assert text.endswith(chunks[-1])
 
 
-def test_the_longest_prose_that_is_allowed_is_covered(embedder: OnnxEmbedder) -> None:
+def test_the_longest_prose_that_is_allowed_is_covered(embedder: BundledEmbedder) -> None:
     text = ("The engine writes the change log first; the index follows when it has time to do so. " * 1_200)[:100_000]
 
     assert covers(text, embedder.chunk(text))

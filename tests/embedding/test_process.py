@@ -25,8 +25,8 @@ def run(script: str, *, home: Path | None = None) -> str:
 def test_nothing_heavy_is_imported_before_the_first_text() -> None:
     heavy = run("""
         import sys
-        from opencode_memory.embedding import OnnxEmbedder
-        embedder = OnnxEmbedder()
+        from opencode_memory.embedding import BundledEmbedder
+        embedder = BundledEmbedder()
         embedder.chunk("a short text needs no tokenizer")
         print(embedder.model_id, embedder.dimension, file=sys.stderr)
         print(sorted({"numpy", "onnxruntime", "tokenizers", "concurrent.futures"} & set(sys.modules)))
@@ -42,11 +42,11 @@ def test_nothing_is_reported_to_anybody(tmp_path: Path) -> None:
         import sys
         from pathlib import Path
         import numpy
-        from opencode_memory.embedding import OnnxEmbedder
+        from opencode_memory.embedding import BundledEmbedder
         def native_threads():
             return len(list(Path("/proc/self/task").iterdir())) if sys.platform == "linux" else 0
         before = native_threads()
-        OnnxEmbedder(threads=1).embed(["offline", "offline too"])
+        BundledEmbedder(threads=1).embed(["offline", "offline too"])
         print(native_threads() - before)
         """,
         home=tmp_path,
@@ -61,8 +61,8 @@ def test_a_forked_child_embeds_like_its_parent() -> None:
     outcome = run("""
         import os, sys, warnings
         import numpy as np
-        from opencode_memory.embedding import OnnxEmbedder
-        embedder = OnnxEmbedder(threads=2)
+        from opencode_memory.embedding import BundledEmbedder
+        embedder = BundledEmbedder(threads=2)
         texts = ["one text", "and " * 60] * 30
         before = embedder.embed(texts)
         warnings.simplefilter("ignore")  # from 3.12 on Python warns, as numpy's own threads are there

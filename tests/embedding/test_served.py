@@ -11,7 +11,7 @@ import pytest
 
 from opencode_memory.config.embedding import EmbeddingProvider
 from opencode_memory.config.load import load
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 from opencode_memory.embedding.factory import build_embedders
 from opencode_memory.embedding.served.client import PAUSES, REST_SECONDS, Client
 from opencode_memory.embedding.served.embedder import LONGEST_QUERY, MOST_TEXTS, ServedEmbedder
@@ -33,7 +33,7 @@ class Scene:
         given = ServedModel(name=MODEL, dimension=64, url=f"{server.url}/embeddings", origin=origin)
         self.model = replace(given, **changes)
         client = Client(self.model, pause=self.pauses.append, now=lambda: self.seconds)
-        self.embedder = ServedEmbedder(self.model, client, cutter=OnnxEmbedder())
+        self.embedder = ServedEmbedder(self.model, client, cutter=BundledEmbedder())
 
 
 def _edit(place: int, **members: Any) -> Any:

@@ -10,7 +10,7 @@ from benches.quality import needles
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.needles import Figures, Needle
 from opencode_memory import MemoryStore
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 
 SIZE = 300
 ONE_QUESTION = 1 / 60
@@ -18,7 +18,7 @@ ONE_QUESTION = 1 / 60
 
 @pytest.fixture(scope="module")
 def embedder() -> Iterator[CachedEmbedder]:
-    with CachedEmbedder.open(OnnxEmbedder(), None) as embedder:
+    with CachedEmbedder.open(BundledEmbedder(), None) as embedder:
         yield embedder
 
 

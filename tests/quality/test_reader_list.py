@@ -10,7 +10,7 @@ from benches.quality import needles
 from benches.quality.cached_embedder import CachedEmbedder
 from opencode_memory import MemoryStore
 from opencode_memory.context.results import cut
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 
 SIZE = 300
 LIMIT = 10
@@ -26,7 +26,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryStore]:
     folder = tmp_path_factory.mktemp("store") / "store"
     asked = [needle for half in needles.HALVES for needle in needles.read_needles(half)]
     notes = [*(needle.note for needle in asked), *needles.generate_notes(SIZE - len(asked))]
-    with CachedEmbedder.open(OnnxEmbedder(), None) as embedder:
+    with CachedEmbedder.open(BundledEmbedder(), None) as embedder:
         needles.fill(folder, notes, 0, 0, embedder)
         with needles.open_store(folder, embedder, read_only=True) as store:
             yield store

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opencode_memory import MemoryStore, Status
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 from support.stores import DAY_MS, NOW_MS, SECOND_MS, set_clock
 
 OpenStore = Callable[..., MemoryStore]
@@ -17,13 +17,13 @@ NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
 
 
 @pytest.fixture(scope="module")
-def embedder() -> OnnxEmbedder:
+def embedder() -> BundledEmbedder:
     """The bundled model, loaded once."""
-    return OnnxEmbedder()
+    return BundledEmbedder()
 
 
 @pytest.fixture
-def store(open_store: OpenStore, embedder: OnnxEmbedder) -> MemoryStore:
+def store(open_store: OpenStore, embedder: BundledEmbedder) -> MemoryStore:
     return open_store(project="app", embedder=embedder)
 
 

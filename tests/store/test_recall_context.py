@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from opencode_memory import ALL_PROJECTS, ConflictError, InvalidInputError, MemoryStore, NotFoundError
 from opencode_memory._core import Engine
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 from support.embedders import WordEmbedder
 from support.processes import run
 from support.stores import DAY_MS, NOW_MS, bound_store, open_store, recalled, set_clock
@@ -74,7 +74,7 @@ def test_an_answer_is_found_by_the_words_of_the_question_before_it(
 def test_the_bundled_model_finds_the_answer_by_the_words_of_the_question_before_it(
     open_store, *, has_places: bool
 ) -> None:
-    store = open_store(embedder=OnnxEmbedder())
+    store = open_store(embedder=BundledEmbedder())
     question = "Where did you go on vacation last summer?"
     answer = "Lisbon. We stayed for two weeks and ate too many pastries."
     for position, (speaker, text) in enumerate((("Ada", question), ("Ben", answer))):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencode_memory import Hit, MemoryStore
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 from support.embedders import WordEmbedder
 from support.stores import DAY_MS, NOW_MS, recalled, set_clock
 
@@ -196,12 +196,12 @@ def long_text() -> str:
 
 
 @pytest.fixture(scope="module")
-def bundled() -> OnnxEmbedder:
-    return OnnxEmbedder()
+def bundled() -> BundledEmbedder:
+    return BundledEmbedder()
 
 
 def test_a_fact_at_the_end_of_a_long_text_is_found_by_its_meaning(
-    open_store, long_text: str, bundled: OnnxEmbedder
+    open_store, long_text: str, bundled: BundledEmbedder
 ) -> None:
     assert 4900 < len(long_text.split()) < 5500
     store = open_store(embedder=bundled)
@@ -217,7 +217,7 @@ def test_a_fact_at_the_end_of_a_long_text_is_found_by_its_meaning(
 
 
 def test_a_fact_at_the_end_of_a_long_text_is_found_as_of_a_moment_too(
-    open_store, long_text: str, bundled: OnnxEmbedder
+    open_store, long_text: str, bundled: BundledEmbedder
 ) -> None:
     store = open_store(embedder=bundled)
     store.remember(long_text)

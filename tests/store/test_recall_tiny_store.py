@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opencode_memory import MemoryStore
-from opencode_memory.embedding import OnnxEmbedder
+from opencode_memory.embedding import BundledEmbedder
 from support.stores import open_store
 
 MEMORY = "Deploys go through ./scripts/deploy.sh, never by hand."
@@ -21,7 +21,7 @@ UNRELATED = (
 
 @pytest.fixture(scope="module")
 def one_memory(tmp_path_factory: pytest.TempPathFactory) -> MemoryStore:
-    store = open_store(tmp_path_factory.mktemp("data") / "store", project="app", embedder=OnnxEmbedder())
+    store = open_store(tmp_path_factory.mktemp("data") / "store", project="app", embedder=BundledEmbedder())
     store.remember(MEMORY)
     store.indexes.embed_pending()
     return store

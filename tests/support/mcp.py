@@ -286,7 +286,7 @@ class _Server(uvicorn.Server):
 @cache
 def _tokenization() -> Tokenization:
     """Return the bundled tokenizer. It is slow to load, so all tests share one."""
-    return Tokenization(find_model().tokenizer)
+    return Tokenization(find_model().vocabulary)
 
 
 def race_for_claims(folder: Path, session: str, items: Sequence[str], start: Any, results: Any) -> None:

@@ -22,7 +22,7 @@ class Embedder(Protocol):
 
     @property
     def model_id(self) -> str:
-        """Name of the model and hash of its file; changes exactly when vectors stop being comparable."""
+        """Name and version of the model; changes exactly when vectors stop being comparable."""
 
     @property
     def dimension(self) -> int:

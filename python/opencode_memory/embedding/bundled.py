@@ -1,8 +1,8 @@
-"""The embedder that is shipped with the package: an ONNX model on the CPU, without any network.
+"""The embedder that is shipped with the package: all-MiniLM-L6-v2 on the CPU, without any network.
 
-The weights are stored in 16 bits. onnxruntime widens those of the matrices to 32 bits once, while it loads, so that all
-arithmetic is fp32; the word table stays narrow and is widened row by row. Importing this module costs nothing:
-onnxruntime, numpy and the tokenizer are loaded by the first text.
+The weights are stored in 16 bits and mapped from their file, so processes share them. ``rust/embed`` widens them while
+it multiplies; all arithmetic is in 32 bits. Importing this module costs nothing: the engine, numpy and the model are
+loaded by the first text.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import os
 import threading
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.embedding.batching import plan_batches
+from opencode_memory.embedding.batching import plan_batches, run_batches
 from opencode_memory.embedding.chunking import MAX_CHUNKS, cut, surely_fits
-from opencode_memory.embedding.onnx_session import Session, run_batches
 from opencode_memory.embedding.registry import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.errors import EmbeddingError
@@ -22,6 +21,7 @@ from opencode_memory.errors import EmbeddingError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from opencode_memory._core import Encoder
     from opencode_memory.embedding.base import Vectors
     from opencode_memory.embedding.registry import Model
 
@@ -43,14 +43,14 @@ _FRAME: Final = 2
 _NORM_TOLERANCE: Final = 1e-3
 
 
-class OnnxEmbedder:
-    """Embeds with an ONNX model; satisfies ``Embedder``.
+class BundledEmbedder:
+    """Embeds with the bundled model; satisfies ``Embedder``.
 
     Creating one is cheap; the model is loaded by the first call that needs it, or by ``load``. All methods may be
     called from several threads. It holds no threads between calls, so a process that loaded it may ``fork``.
 
     Args:
-        model: What to run; by default the model shipped with the package.
+        model: Its files; by default those in the package.
         threads: Batches that run at the same time; by default the usable CPUs, at most ``MAX_THREADS``. Each batch runs
             on one thread: two batches on two threads are faster than one after the other on both.
 
@@ -65,14 +65,14 @@ class OnnxEmbedder:
             raise ValueError(message)
         self._model = model or find_model()
         self._threads = threads or usable_cpus()
-        self._tokenization = Tokenization(self._model.tokenizer)
+        self._tokenization = Tokenization(self._model.vocabulary)
         self._lock = threading.Lock()
-        self._session: Session | None = None
+        self._encoder: Encoder | None = None
         self._cached_query = functools.lru_cache(QUERY_CACHE_SIZE)(self._embed_query)
 
     @property
     def model_id(self) -> str:
-        """Name of the model and hash of its file."""
+        """Name and version of the model."""
         return self._model.model_id
 
     @property
@@ -84,10 +84,9 @@ class OnnxEmbedder:
         """Load the model now instead of at the first text.
 
         Raises:
-            EmbeddingError: onnxruntime could not be imported.
             ModelNotFoundError: A file of the model is missing or damaged.
         """
-        self._load_session()
+        self._load_encoder()
         self._tokenization.ids("")
 
     def chunk(self, text: str) -> list[str]:
@@ -166,11 +165,11 @@ class OnnxEmbedder:
         vectors = np.empty((len(rows), self.dimension), np.float32)
         if not rows:
             return vectors
-        session = self._load_session()
+        encoder = self._load_encoder()
         finished = 0
 
         def run(batch: list[int]) -> None:
-            vectors[batch] = session.run([rows[index] for index in batch])
+            vectors[batch] = encoder.embed([rows[index] for index in batch])
 
         def done(batch: list[int]) -> None:
             nonlocal finished
@@ -182,12 +181,15 @@ class OnnxEmbedder:
         run_batches(run, batches, threads=self._threads, done=done)
         return vectors
 
-    def _load_session(self) -> Session:
-        if self._session is None:
+    def _load_encoder(self) -> Encoder:
+        if self._encoder is None:
             with self._lock:
-                if self._session is None:
-                    self._session = Session(self._model)
-        return self._session
+                if self._encoder is None:
+                    self._model.weights.check_size()
+                    from opencode_memory._core import Encoder  # noqa: PLC0415  the command line starts faster without it
+
+                    self._encoder = Encoder(self._model.weights.path)
+        return self._encoder
 
 
 def usable_cpus() -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.config.embedding import EmbeddingConfig, EmbeddingProvider
-from opencode_memory.embedding.onnx import OnnxEmbedder, usable_cpus
+from opencode_memory.embedding.bundled import BundledEmbedder, usable_cpus
 from opencode_memory.errors import ConfigError, InvalidInputError, ModelNotFoundError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def build_embedders(config: EmbeddingConfig, environment: Mapping[str, str]) -> 
         InvalidInputError: A setting of the model is invalid.
         ModelNotFoundError: A file of the model in the folder is missing or damaged.
     """
-    bundled = OnnxEmbedder(threads=config.threads or None)
+    bundled = BundledEmbedder(threads=config.threads or None)
     if config.provider is not EmbeddingProvider.LOCAL:
         return Embedders(of_memories=_build(config, environment, bundled), of_sessions=bundled, others=(bundled,))
     if config.model is None and config.folder is None:

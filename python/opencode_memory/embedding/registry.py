@@ -1,8 +1,8 @@
 """Registry of the bundled models: their names, files and hashes.
 
 The hash of a model is computed when it is converted and travels beside it in ``manifest.json``: hashing 45 MB at each
-start would cost a third of the time of loading them. At a load only the sizes are compared, which finds a truncated or
-exchanged file; ``verify_model`` reads every byte.
+start would take longer than everything else before the first vector. At a load only the sizes are compared, which finds
+a truncated or exchanged file; ``verify_model`` reads every byte.
 """
 
 from __future__ import annotations
@@ -67,20 +67,22 @@ class Model:
         name: Its public name.
         dimension: Length of its vectors.
         window: Most tokens it reads at once, the two that frame each text included.
-        graph: The ONNX file.
-        tokenizer: The file of the ``tokenizers`` library.
+        weights: The ``safetensors`` file that the encoder maps.
+        vocabulary: The file with one token on each line.
+        version: Changes exactly when its vectors stop being comparable with those of before.
     """
 
     name: str
     dimension: int
     window: int
-    graph: ModelFile
-    tokenizer: ModelFile
+    weights: ModelFile
+    vocabulary: ModelFile
+    version: str
 
     @property
     def model_id(self) -> str:
-        """The name and the first 12 hexadecimal digits of the hash of the ONNX file."""
-        return f"{self.name}@{self.graph.sha256[:12]}"
+        """The name and the version, as stamped beside each stored vector."""
+        return f"{self.name}@{self.version}"
 
 
 def find_model(name: str = DEFAULT_MODEL) -> Model:
@@ -111,8 +113,9 @@ def read_manifest(folder: Path) -> Model:
             name=manifest["name"],
             dimension=manifest["dimension"],
             window=manifest["window"],
-            graph=_model_file(folder, manifest["graph"]),
-            tokenizer=_model_file(folder, manifest["tokenizer"]),
+            weights=_model_file(folder, manifest["weights"]),
+            vocabulary=_model_file(folder, manifest["vocabulary"]),
+            version=manifest["version"],
         )
     except OSError as error:
         message = f"the model manifest {path} cannot be read: {error.strerror}"
@@ -129,8 +132,8 @@ def verify_model(name: str = DEFAULT_MODEL) -> Model:
         ModelNotFoundError: A file is missing or damaged.
     """
     model = find_model(name)
-    model.graph.check_content()
-    model.tokenizer.check_content()
+    model.weights.check_content()
+    model.vocabulary.check_content()
     return model
 
 

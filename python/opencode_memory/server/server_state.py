@@ -91,7 +91,7 @@ class ServerState:
     typed: TypedTexts = field(default_factory=TypedTexts)
     operations: Mapping[str, Operation] = field(default_factory=dict)
     projects: ProjectResolver = field(init=False)
-    _tokenization: Tokenization = field(default_factory=lambda: Tokenization(find_model().tokenizer))
+    _tokenization: Tokenization = field(default_factory=lambda: Tokenization(find_model().vocabulary))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "projects", ProjectResolver(self.store, self.config.environment))

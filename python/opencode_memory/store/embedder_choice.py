@@ -31,9 +31,9 @@ class EmbedderChoice:
         """Return the embedder that the configuration names."""
         with self._lock:
             if self._wanted is None:
-                from opencode_memory.embedding import OnnxEmbedder  # noqa: PLC0415  loads nothing until it embeds
+                from opencode_memory.embedding import BundledEmbedder  # noqa: PLC0415  loads nothing until it embeds
 
-                self._wanted = OnnxEmbedder()
+                self._wanted = BundledEmbedder()
             return self._wanted
 
     def fitting(self) -> Embedder | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opencode_memory.cli.doctor.checks import Check, Level
 from opencode_memory.config.embedding import EmbeddingConfig
-from opencode_memory.embedding import OnnxEmbedder, verify_model
+from opencode_memory.embedding import BundledEmbedder, verify_model
 from opencode_memory.embedding.factory import build_embedders
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.text.formatting import format_count
@@ -31,7 +31,7 @@ def check_change(store: MemoryStore, config: EmbeddingConfig) -> Iterator[Check]
 
 def check_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> Iterator[Check]:
     """Check the bundled model, which embeds sessions in any case, and the server if one is configured."""
-    bundled = OnnxEmbedder(verify_model())
+    bundled = BundledEmbedder(verify_model())
     vector = bundled.embed_query(_QUESTION)
     yield Check("model", Level.OK, f"{bundled.model_id}, {len(vector)} dimensions")
     embedder = build_embedders(config, environment).of_memories

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.embedding.batching import plan_batches
+from opencode_memory.embedding.batching import run_batches
+from opencode_memory.embedding.folder.padding import plan_padded_batches
 from opencode_memory.embedding.folder.session import FolderSession
-from opencode_memory.embedding.onnx_session import run_batches
-from opencode_memory.embedding.tokenization import Tokenization
+from opencode_memory.embedding.folder.tokenization import FolderTokenization
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder, Vectors
@@ -34,7 +34,7 @@ class FolderEmbedder:
         self._model = model
         self._threads = threads
         self._cutter = cutter
-        self._tokenization = Tokenization(model.tokenizer)
+        self._tokenization = FolderTokenization(model.tokenizer)
         self._lock = threading.Lock()
         self._session: FolderSession | None = None
         self._cached_query = functools.lru_cache(QUERY_CACHE_SIZE)(self._embed_query)
@@ -78,7 +78,7 @@ class FolderEmbedder:
         def run(batch: list[int]) -> None:
             vectors[batch] = session.run([rows[index] for index in batch])
 
-        batches = plan_batches([len(ids) for ids in rows], workers=self._threads)
+        batches = plan_padded_batches([len(ids) for ids in rows], workers=self._threads)
         run_batches(run, batches, threads=self._threads, done=lambda _batch: None)
         return vectors
 

@@ -1,4 +1,4 @@
-"""A model in memory: how onnxruntime is set up, and how one batch goes through it.
+"""How onnxruntime is set up for the model of a folder.
 
 Each run uses one thread; ``run_batches`` gets its speed from running several batches at once. Against one batch on all
 threads this is faster (no barrier after each operator), keeps its speed when another process takes a core, and leaves
@@ -10,54 +10,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from opencode_memory.errors import EmbeddingError, ModelNotFoundError
+from opencode_memory.embedding.folder.extra import missing_library
+from opencode_memory.errors import ModelNotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
-
-    from opencode_memory.embedding.base import Vectors
-    from opencode_memory.embedding.registry import Model
-
-
-class Session:
-    """A loaded model; safe from threads.
-
-    Raises:
-        EmbeddingError: onnxruntime cannot be imported.
-        ModelNotFoundError: The model's file is missing or damaged.
-    """
-
-    def __init__(self, model: Model) -> None:
-        model.graph.check_size()
-        self._model_id = model.model_id
-        self._session: Any = open_graph(model.graph.path)
-
-    def run(self, rows: Sequence[Sequence[int]]) -> Vectors:
-        """Run the model over one batch.
-
-        Args:
-            rows: The token ids of at least one text; shorter rows are padded.
-
-        Returns:
-            float32, shape (number of rows, dimension), each row of length 1.
-
-        Raises:
-            EmbeddingError: The model failed.
-        """
-        import numpy as np  # noqa: PLC0415 - loaded with the model
-
-        ids = np.zeros((len(rows), max(map(len, rows))), np.int64)
-        mask = np.zeros_like(ids)
-        for line, row in enumerate(rows):
-            ids[line, : len(row)] = row
-            mask[line, : len(row)] = 1
-        try:
-            vectors: Vectors = self._session.run(["embedding"], {"input_ids": ids, "attention_mask": mask})[0]
-        except Exception as error:  # onnxruntime's exceptions have no closer base
-            message = f"the model {self._model_id} failed on a batch of shape {ids.shape}: {error}"
-            raise EmbeddingError(message) from error
-        return vectors
 
 
 def open_graph(file: Path) -> Any:
@@ -99,45 +56,9 @@ def _import_onnxruntime() -> Any:
     """
     os.putenv("ORT_DISABLE_TELEMETRY", "1")
     try:
-        import onnxruntime  # noqa: PLC0415 - costs as much as a whole command
+        import onnxruntime  # noqa: PLC0415  part of an extra
     except ImportError as error:
-        message = f"onnxruntime cannot be imported: {error}"
-        raise EmbeddingError(message) from error
+        raise missing_library("onnxruntime", error) from error
     # For a process that imported it before us. The other half, the uploader, then belongs to that process.
     onnxruntime.disable_telemetry_events()
     return onnxruntime
-
-
-def run_batches(
-    run: Callable[[list[int]], None],
-    batches: Sequence[list[int]],
-    *,
-    threads: int,
-    done: Callable[[list[int]], None],
-) -> None:
-    """Run batches at the same time.
-
-    A Ctrl-C, or anything else that is raised, ends the call when the batches that are running have ended; those that
-    wait are dropped.
-
-    Args:
-        run: Processes a batch, in any thread.
-        batches: What to process, started in this order.
-        threads: How many at once.
-        done: Called in the calling thread after each batch, in the order in which they end.
-    """
-    if min(threads, len(batches)) == 1:
-        for batch in batches:
-            run(batch)
-            done(batch)
-        return
-    from concurrent.futures import ThreadPoolExecutor, as_completed  # noqa: PLC0415 - not needed by a query
-
-    pool = ThreadPoolExecutor(min(threads, len(batches)), thread_name_prefix="embed")
-    try:
-        futures = {pool.submit(run, batch): batch for batch in batches}
-        for future in as_completed(futures):
-            future.result()
-            done(futures[future])
-    finally:
-        pool.shutdown(cancel_futures=True)

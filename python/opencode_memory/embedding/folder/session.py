@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.embedding import Pooling
-from opencode_memory.embedding.onnx_session import open_graph
+from opencode_memory.embedding.folder.onnx import open_graph
 from opencode_memory.errors import EmbeddingError, ModelNotFoundError
 
 if TYPE_CHECKING:
