@@ -60,6 +60,22 @@ def test_vectors_are_those_of_the_original(embedder: BundledEmbedder) -> None:
     assert cosines(vectors, [entry["vector"] for entry in GOLDEN]).min() > 0.999_99
 
 
+@pytest.mark.parametrize("level", _core.Encoder.levels())
+def test_vectors_are_those_of_the_original_on_each_level_of_the_processor(
+    embedder: BundledEmbedder, level: str
+) -> None:
+    encoder = _core.Encoder(find_model().weights.path, level=level)
+    vectors = encoder.embed([embedder._tokenization.ids(text) for text in TEXTS])
+
+    assert encoder.level == level
+    assert cosines(vectors, [entry["vector"] for entry in GOLDEN]).min() > 0.999_99
+
+
+def test_unknown_level_of_the_processor_is_refused() -> None:
+    with pytest.raises(ValueError, match="avx1024"):
+        _core.Encoder(find_model().weights.path, level="avx1024")
+
+
 def test_vectors_are_float32_rows_of_length_one(embedder: Embedder) -> None:
     vectors = embedder.embed(TEXTS)
 

@@ -69,13 +69,8 @@ struct Buffers {
 }
 
 impl Encoder {
-    /// Map a file of weights and use the best level of the processor.
-    pub fn open(path: &Path) -> Result<Self> {
-        Self::open_with(path, Level::best())
-    }
-
     /// Map a file of weights and use the given level, or the best one if the processor lacks it.
-    pub fn open_with(path: &Path, level: Level) -> Result<Self> {
+    pub fn open(path: &Path, level: Level) -> Result<Self> {
         let weights = Weights::open(path)?;
         let (vocabulary, words, positions, norm, layers) = weights.read(|header| {
             let vocabulary = header.rows("words")?;

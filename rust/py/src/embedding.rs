@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use opencode_memory_embed as embed;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The forward pass of the bundled model.
@@ -12,13 +13,27 @@ pub struct Encoder(embed::Encoder);
 
 #[pymethods]
 impl Encoder {
-    /// Map the weights in a file.
+    /// Map the weights in a file, and use the given level of the processor or, by default, the best one.
     #[new]
-    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| embed::Encoder::open(&path)).map(Self).map_err(|error| to_exception(py, &error))
+    #[pyo3(signature = (path, *, level=None))]
+    fn new(py: Python<'_>, path: PathBuf, level: Option<&str>) -> PyResult<Self> {
+        let level = match level {
+            None => embed::Level::best(),
+            Some(name) => embed::Level::available()
+                .into_iter()
+                .find(|level| level.name() == name)
+                .ok_or_else(|| PyValueError::new_err(format!("this processor has no level {name:?}")))?,
+        };
+        py.detach(|| embed::Encoder::open(&path, level)).map(Self).map_err(|error| to_exception(py, &error))
     }
 
-    /// Instructions of the processor that are used: portable, avx2 or avx512.
+    /// Levels that this processor has, the best one last.
+    #[staticmethod]
+    fn levels() -> Vec<&'static str> {
+        embed::Level::available().into_iter().map(embed::Level::name).collect()
+    }
+
+    /// Level of the processor that is used: portable, avx2 or avx512.
     #[getter]
     fn level(&self) -> &'static str {
         self.0.level().name()
