@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ROOT / "python"
 CORE = ROOT / "rust" / "core" / "src"
+EMBED = ROOT / "rust" / "embed" / "src"
 PACKAGE = "opencode_memory"
 LEVELS = (
     ("platform",),
@@ -136,6 +137,8 @@ def test_only_public_values_stand_outside_of_packages() -> None:
         (r"\bpyo3::", CORE, r"(?!)"),
         (r"\bSystemTime::now\(", CORE, r"clock\.rs"),
         (r"\bstd::env::", CORE, r"(?!)"),
+        (r"\b(?:memmap2|safetensors)::", EMBED, r"weights\.rs"),
+        (r"\b(?:opencode_memory_core|pyo3|std::env)::", EMBED, r"(?!)"),
     ],
 )
 def test_a_library_is_used_only_where_it_belongs(pattern: str, root: Path, allowed: str) -> None:
