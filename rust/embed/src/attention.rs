@@ -16,7 +16,7 @@ impl Attention {
     /// `joined` has a row for each token: its queries of all heads, then its keys, then its values. The queries are
     /// already divided by the root of the width of a head. `mixed` gets a row of all heads for each token. A head is as
     /// wide as a panel.
-    pub fn mix(&mut self, kernel: &Kernel, joined: &[f32], heads: usize, mixed: &mut [f32]) {
+    pub fn mix(&mut self, kernel: Kernel, joined: &[f32], heads: usize, mixed: &mut [f32]) {
         let width = heads * PANEL;
         let stride = 3 * width;
         let tokens = joined.len() / stride;

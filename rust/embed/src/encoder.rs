@@ -159,7 +159,7 @@ impl Encoder {
         for text in texts {
             let end = start + text.as_ref().len();
             let texts_rows = &joined[start * 3 * WIDTH..end * 3 * WIDTH];
-            attention.mix(&self.kernel, texts_rows, HEADS, &mut mixed[start * WIDTH..end * WIDTH]);
+            attention.mix(self.kernel, texts_rows, HEADS, &mut mixed[start * WIDTH..end * WIDTH]);
             start = end;
         }
         self.multiply(mixed, &layer.attended, Activation::None, panel, sums);
@@ -181,7 +181,7 @@ impl Encoder {
     ) {
         let values = self.weights.halves(&linear.values);
         let matrix = Matrix { values, rows: linear.rows, columns: linear.bias.len() };
-        multiply(&self.kernel, source, matrix, &linear.bias, activation, panel, target);
+        multiply(self.kernel, source, matrix, &linear.bias, activation, panel, target);
     }
 
     fn add_and_normalise(&self, hidden: &mut [f32], sums: &[f32], norm: &Norm) {

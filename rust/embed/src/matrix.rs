@@ -34,7 +34,7 @@ pub enum Activation {
 ///
 /// If the lengths do not fit each other; the encoder allocates them together.
 pub fn multiply(
-    kernel: &Kernel,
+    kernel: Kernel,
     source: &[f32],
     matrix: Matrix<'_>,
     bias: &[f32],
@@ -69,7 +69,7 @@ mod tests {
 
     fn product(level: Level, source: &[f32], matrix: Matrix<'_>, bias: &[f32]) -> Vec<f32> {
         let mut target = vec![f32::NAN; source.len() / matrix.rows * matrix.columns];
-        multiply(&Kernel::new(level), source, matrix, bias, Activation::None, &mut Vec::new(), &mut target);
+        multiply(Kernel::new(level), source, matrix, bias, Activation::None, &mut Vec::new(), &mut target);
         target
     }
 

@@ -2,6 +2,8 @@
 //!
 //! `FMA` says whether the level has an instruction for `a * b + c`. Without it, `mul_add` would call a function.
 
+#![expect(clippy::inline_always, reason = "a function is compiled for the level of the caller only if it is inlined")]
+
 /// Added to a variance, as in the model's description.
 const EPSILON: f32 = 1e-12;
 

@@ -71,7 +71,7 @@ impl Kernel {
     }
 
     /// The level in use.
-    pub fn level(&self) -> Level {
+    pub fn level(self) -> Level {
         self.level
     }
 
@@ -83,7 +83,7 @@ impl Kernel {
     /// If a row of the source or of the target is out of bounds.
     #[expect(clippy::too_many_arguments, reason = "two matrices with their strides")]
     pub fn multiply(
-        &self,
+        self,
         source: &[f32],
         stride: usize,
         panel: &[f32],
@@ -114,7 +114,7 @@ impl Kernel {
 
 impl Kernel {
     /// Widen values to single precision, as many as the shorter slice has.
-    pub fn widen(&self, halves: &[f16], singles: &mut [f32]) {
+    pub fn widen(self, halves: &[f16], singles: &mut [f32]) {
         match self.level {
             Level::Portable => portable::widen(halves, singles),
             #[cfg(target_arch = "x86_64")]
@@ -131,7 +131,7 @@ macro_rules! on_each_level {
     ($($(#[$doc:meta])* $name:ident($($argument:ident: $kind:ty),*);)*) => {
         impl Kernel {
             $($(#[$doc])*
-            pub fn $name(&self, $($argument: $kind),*) {
+            pub fn $name(self, $($argument: $kind),*) {
                 #[cfg(target_arch = "x86_64")]
                 {
                     #[target_feature(enable = "avx2,fma,f16c")]

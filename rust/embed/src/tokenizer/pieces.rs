@@ -89,13 +89,21 @@ impl Vocabulary {
 
     fn longest_piece(&self, rest: &str, begins: bool) -> Option<(usize, u32)> {
         let pieces = if begins { &self.beginnings } else { &self.continuations };
-        let mut end = rest.floor_char_boundary(self.longest);
+        let mut end = boundary_below(rest, self.longest);
         while end > 0 {
             if let Some(id) = pieces.get(&rest[..end]) {
                 return Some((end, *id));
             }
-            end = rest.floor_char_boundary(end - 1);
+            end = boundary_below(rest, end - 1);
         }
         None
     }
+}
+
+/// The last boundary of a character at or before a byte. `str::floor_char_boundary` needs Rust 1.91.
+fn boundary_below(text: &str, byte: usize) -> usize {
+    if byte >= text.len() {
+        return text.len();
+    }
+    (0..=byte).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
