@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from opencode_memory.config.sections import Tools
 from opencode_memory.server.tool_calls import select_tools
-from support.mcp import World
+from support.mcp import Reply, World
 from support.mcp_scene import PROJECT, Scene, set_up
-from support.mutation import fuzzing
+from support.mutation import fuzzing, seed_files
 
 TOOLS = {tool.name: tool for tool in select_tools(Tools.ALL)}
 SECONDS = 20
@@ -55,7 +55,24 @@ def fits(schema: dict[str, Any], ids: list[str]) -> st.SearchStrategy[Any]:
             return ANYTHING
 
 
-def draw_call(data: st.DataObject, ids: list[str]) -> tuple[str, dict[str, Any]]:
+def kept_calls(scene: Scene) -> dict[str, dict[str, Any]]:
+    """Return the kept calls by the names of their files. ``$fact`` stands for the id of a memory, ``$deleted`` for another."""
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in seed_files("calls")}
+    return {
+        name: json.loads(text.replace("$fact", scene.fact).replace("$deleted", scene.deleted))
+        for name, text in texts.items()
+    }
+
+
+def draw_call(data: st.DataObject, scene: Scene) -> tuple[str, dict[str, Any]]:
+    """Draw a call: one call in five is a kept one, of which one argument is replaced."""
+    ids = [scene.fact, scene.other, scene.archived, scene.deleted, scene.blocker, scene.resolved]
+    if data.draw(st.integers(0, 4)) == 0:
+        kept = data.draw(st.sampled_from(list(kept_calls(scene).values())))
+        arguments = dict(kept["arguments"])
+        fields = st.sampled_from(sorted(TOOLS[kept["tool"]].input["properties"]) or ["x"])
+        arguments[data.draw(fields)] = data.draw(ANYTHING)
+        return kept["tool"], arguments
     name = data.draw(st.sampled_from(sorted(TOOLS)))
     schema = TOOLS[name].input
     arguments = {}
@@ -70,9 +87,13 @@ def draw_call(data: st.DataObject, ids: list[str]) -> tuple[str, dict[str, Any]]
 @given(st.data())
 def check_call(scene: Scene, seen: dict[str, set[bool]], data: st.DataObject) -> None:
     """Make one call."""
-    name, arguments = draw_call(
-        data, [scene.fact, scene.other, scene.archived, scene.deleted, scene.blocker, scene.resolved]
-    )
+    name, arguments = draw_call(data, scene)
+    reply = make_call(scene, name, arguments)
+    seen.setdefault(name, set()).add(reply.is_error)
+
+
+def make_call(scene: Scene, name: str, arguments: dict[str, Any]) -> Reply:
+    """Make a call and check what holds for any reply."""
     begin = monotonic()
     reply = scene.agent.call(name, **arguments)
     assert monotonic() - begin < SECONDS, (name, arguments)
@@ -82,7 +103,7 @@ def check_call(scene: Scene, seen: dict[str, set[bool]], data: st.DataObject) ->
     assert "\0" not in reply.text, (name, arguments, reply.text)
     reply.text.encode()
     assert all(math.isfinite(number) for number in numbers(reply.data))
-    seen.setdefault(name, set()).add(reply.is_error)
+    return reply
 
 
 def numbers(value: Any) -> list[float]:
@@ -98,6 +119,20 @@ def test_any_call_is_answered_and_the_store_stays_sound(world: World) -> None:
     check_call(scene, seen)
     assert len(seen) > len(TOOLS) / 2
     assert any(False in outcomes for outcomes in seen.values())
+    assert_sound(world, scene)
+
+
+def test_kept_calls_are_done_or_refused_with_their_error(world: World) -> None:
+    scene = set_up(world)
+    for name, kept in kept_calls(scene).items():
+        reply = make_call(scene, kept["tool"], kept["arguments"])
+        assert reply.is_error == ("error" in kept), (name, reply.text)
+        assert kept.get("error", "") in reply.text, (name, reply.text)
+    assert_sound(world, scene)
+
+
+def assert_sound(world: World, scene: Scene) -> None:
+    """Assert that the store has no problem, and holds neither the secret nor the file of passwords."""
     report = world.store.indexes.verify()
     assert (report.store_problems, report.index_problems) == ((), ())
     assert scene.agent.ok("memory_status").data["status"] == "healthy"

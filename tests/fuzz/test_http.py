@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from support.bridge import Plugin
 from support.mcp import TOKEN, World
-from support.mcp_http import Wire
-from support.mutation import damaged, fuzzing
+from support.mcp_http import Answer, Wire
+from support.mutation import corpus, damaged, fuzzing, seed_files
 
 SECONDS = 10
 PAUSE_SECONDS = 0.3
@@ -104,8 +104,16 @@ def test_accepted_bridge_ends_with_its_client(shared: Shared) -> None:
     assert shared.is_healthy()
 
 
+@pytest.mark.parametrize("file", seed_files("http"), ids=lambda file: file.name)
+def test_kept_request_is_answered_with_its_status(shared: Shared, file: Path) -> None:
+    said = shared.send(file.read_bytes())
+    status = said.split(b" ", 2)[1].decode() if said else "closed"
+    assert status == file.name.split(".")[1], said[:300]
+    assert shared.is_healthy()
+
+
 @fuzzing(20)
-@given(damaged(REQUESTS))
+@given(damaged([*REQUESTS, *corpus("http")]))
 def test_any_bytes_are_answered_or_closed(shared: Shared, damaged: bytes) -> None:
     begin = monotonic()
     said = shared.send(damaged)
@@ -150,7 +158,31 @@ MESSAGE = st.fixed_dictionaries(
 @fuzzing(80)
 @given(st.lists(MESSAGE, max_size=3) | MESSAGE)
 def test_any_json_rpc_message_is_answered(wire: Wire, message: object) -> None:
-    answer = wire.post(json.dumps(message))
+    check_answer(wire.post(json.dumps(message)), message)
+
+
+@fuzzing(80)
+@given(damaged(corpus("json_rpc")))
+def test_any_damaged_json_rpc_message_is_answered(wire: Wire, damaged: bytes) -> None:
+    check_answer(wire.post(damaged), damaged)
+
+
+@pytest.mark.parametrize("file", seed_files("json_rpc"), ids=lambda file: file.name)
+def test_kept_message_is_answered_with_its_status(wire: Wire, file: Path) -> None:
+    answer = wire.post(file.read_bytes())
+    check_answer(answer, file.name)
+    assert str(answer.status) == file.name.split(".")[1], answer
+
+
+def test_call_that_is_sent_as_a_notification_is_not_executed(wire: Wire) -> None:
+    [file] = [file for file in seed_files("json_rpc") if file.name.startswith("notification_call")]
+    key = json.loads(file.read_bytes())["params"]["arguments"]["key"]
+    assert wire.post(file.read_bytes()).message == b""
+    assert wire.call("kv_list", {"prefix": key}).text == "There are no values."
+
+
+def check_answer(answer: Answer, message: object) -> None:
+    """Check what holds for the answer to any message."""
     assert answer.status in (200, 202, 400), (message, answer)
     assert b"Traceback" not in answer.message
     assert b"internal error" not in answer.message.lower(), (message, answer)

@@ -25,9 +25,14 @@ def fuzzing(usual: int) -> settings:
     return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
 
 
+def seed_files(kind: str) -> list[Path]:
+    """Return the files of the seeds of a kind of input that are kept in the repository."""
+    return sorted((_CORPUS / kind).iterdir())
+
+
 def corpus(kind: str) -> list[bytes]:
     """Return the seeds of a kind of input that are kept in the repository."""
-    return [file.read_bytes() for file in sorted((_CORPUS / kind).iterdir())]
+    return [file.read_bytes() for file in seed_files(kind)]
 
 
 def fuzzed(usual: int, seeds: Sequence[bytes]) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -12,25 +12,35 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 _INVALID_REQUEST: Final = -32600
-_KINDS: Final = {bool: "a boolean", dict: "an object", list: "an array", float: "a number that is not an integer"}
+_KINDS: Final = {
+    bool: "a boolean",
+    dict: "an object",
+    list: "an array",
+    float: "a number that is not an integer",
+    type(None): "null",
+}
+_NOTIFICATION: Final = "notifications/"
 
 
 def refuse_invalid_id(message: str | bytes) -> dict[str, Any] | None:
     """Return the JSON-RPC error for a request with an invalid id; None for all other messages.
 
-    A null id passes, because some clients send it with notifications.
+    A null id of a notification passes, because some clients send it.
 
     >>> refuse_invalid_id('{"jsonrpc": "2.0", "id": 7, "method": "ping"}')
     >>> refuse_invalid_id('{"jsonrpc": "2.0", "id": [7], "method": "ping"}')["error"]["message"]
     'id: must be a string or an integer, not an array'
+    >>> refuse_invalid_id('{"jsonrpc": "2.0", "id": null, "method": "notifications/initialized"}')
     """
     try:
         request = from_json(message)
     except ValueError:
         return None
-    if not isinstance(request, dict) or "method" not in request:
+    if not isinstance(request, dict) or "method" not in request or "id" not in request:
         return None
-    id_ = request.get("id")
+    id_ = request["id"]
+    if id_ is None and str(request["method"]).startswith(_NOTIFICATION):
+        return None
     kind = _KINDS.get(type(id_))
     if kind is None or (isinstance(id_, float) and id_.is_integer()):
         return None
