@@ -214,17 +214,14 @@ impl Shared {
         self.view.current(&self.store)
     }
 
-    /// Count uses; they are written in batches.
-    fn note_uses(&self, ids: impl Iterator<Item = String>, now_ms: i64) {
+    /// Count uses. Return whether so many wait that they should be written.
+    fn note_uses(&self, ids: impl Iterator<Item = String>, now_ms: i64) -> bool {
         if !self.store.is_writable() {
-            return;
+            return false;
         }
         let mut uses = self.uses.lock();
         uses.extend(ids.map(|id| (id, now_ms)));
-        if uses.len() >= query::USES_BATCH {
-            drop(uses);
-            self.indexer.notify();
-        }
+        uses.len() >= query::USES_BATCH
     }
 
     /// Write the use counters. If the store is busy they are dropped, because they are statistics only.
@@ -241,6 +238,32 @@ impl Shared {
 }
 
 impl Open {
+    /// Count uses; they are written in batches.
+    fn note_uses(&self, ids: impl Iterator<Item = String>, now_ms: i64) {
+        if !self.shared.note_uses(ids, now_ms) {
+            return;
+        }
+        if self.shared.options.background {
+            self.shared.indexer.notify();
+        } else {
+            self.write_uses();
+        }
+    }
+
+    /// Write the uses on a thread, because a recall must not wait for another writer. A resident server has no thread for
+    /// the indexes, so its uses would collect in memory until it ends.
+    fn write_uses(&self) {
+        let mut thread = self.thread.lock();
+        let is_running = thread.as_ref().is_some_and(|running| !running.is_finished());
+        if is_running || self.closed.load(Ordering::SeqCst) {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let name = "opencode-memory-uses".to_owned();
+        // If no thread can be started, the next batch tries again.
+        *thread = std::thread::Builder::new().name(name).spawn(move || drop(shared.flush_uses())).ok();
+    }
+
     fn close(&self) -> Result<()> {
         if self.process != std::process::id() || self.closed.swap(true, Ordering::SeqCst) {
             return Ok(());

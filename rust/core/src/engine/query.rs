@@ -11,7 +11,7 @@ use crate::recall::{answer, as_of};
 use crate::store::link::{self, Link};
 use crate::store::{history, memory, usage};
 
-/// Number of uses before the background thread is woken to write them; closing also writes them. A commit makes all
+/// Number of uses that wait before a thread writes them; closing also writes them. A commit makes all
 /// readers drop their cached pages, so it must not happen often.
 pub(super) const USES_BATCH: usize = 4_096;
 /// Number of most used memories to which a filter is applied.
@@ -38,7 +38,7 @@ impl Engine {
             None => answer::recall(&shared.current()?, &request, now_ms)?,
         };
         if request.as_of.is_none() && !request.unasked {
-            shared.note_uses(hits.iter().map(|hit| hit.memory.id.clone()), now_ms);
+            self.open.note_uses(hits.iter().map(|hit| hit.memory.id.clone()), now_ms);
         }
         Ok(hits)
     }
@@ -46,7 +46,7 @@ impl Engine {
     /// Count a use of each of these memories, by their full ids.
     pub fn note_uses(&self, ids: Vec<String>) -> Result<()> {
         let shared = self.enter()?;
-        shared.note_uses(ids.into_iter(), shared.clock.now_ms());
+        self.open.note_uses(ids.into_iter(), shared.clock.now_ms());
         Ok(())
     }
 
