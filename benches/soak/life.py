@@ -37,6 +37,8 @@ _STEADY_SHARE: Final = 0.4
 _LEASE_SECONDS: Final = LEASE_SECONDS + 60
 """After a kill, the next worker waits for the lease of a job before it embeds, and loads the model only then."""
 _SAMPLES: Final = 150
+_USES_MINUTES: Final = 8
+"""After this time, the recalls since the last kill make a batch of uses, which is written."""
 
 
 class Client:
@@ -184,6 +186,8 @@ def main() -> int:
     growing = [verdict for verdict in verdicts if not verdict.is_bounded]
     problems += [f"{verdict.name} grows: {verdict.begin:.1f} to {verdict.end:.1f}" for verdict in growing]
     problems += ["no value could be judged"] if not verdicts else []
+    if minutes >= _USES_MINUTES and samples.series["rows: use_count"][-1][1] == 0:
+        problems.append("no use of a memory was written, so all of them wait in the memory of the server")
     (folder / "samples.svg").write_text(plot.render(samples.series, steady_from=steady_from), encoding="utf-8")
     (folder / "samples.json").write_text(json.dumps(samples.series), encoding="utf-8")
     report = render(verdicts, counts, seconds, problems)

@@ -70,6 +70,9 @@ pub struct Scored {
     pub signals: Signals,
 }
 
+/// Neighbours of a member in the pool with their weights, and the one before it.
+type Neighbours = (Vec<(usize, f64)>, Option<usize>);
+
 /// A member of the pool: the memory, its own scores and its neighbours in the pool with their weights.
 struct Member<'a> {
     document: &'a Document,
@@ -183,7 +186,7 @@ fn pool<'a>(
     numbers.sort_unstable();
     numbers.dedup();
     let in_pool = |of: usize, offset: i64| numbers.binary_search(&neighbour(all[of].document, offset)?).ok();
-    let around: Vec<(Vec<(usize, f64)>, Option<usize>)> = numbers
+    let around: Vec<Neighbours> = numbers
         .iter()
         .map(|&number| {
             let weighted = |(offset, near): &(i64, f64)| {
