@@ -114,6 +114,26 @@ def test_pinned_near_and_new_memories_come_first(store: MemoryStore) -> None:
     assert list(shown[:3]) == [old[-1], pinned, new]
 
 
+def test_rules_compete_by_their_nearness_to_the_message(store: MemoryStore) -> None:
+    for number in range(20):
+        remember(store, f"Invoices of tariff {number} have a number", "convention", days=200 + number)
+    near = remember(store, "Cranes lift containers from ships", "convention", days=300)
+    store.indexes.embed_pending()
+    assert near not in brief(store, budget=100).groups["habits"]
+    asked = replace(WANTED, query="Which crane unloads the ship?")
+    assert brief(store, asked, budget=100).groups["habits"][0] == near
+    # The hits of a recall for the message are nearer than all other memories.
+    found = dict.fromkeys([memory.id for memory in store.list(project=PROJECT) if memory.id != near], 0.9)
+    assert near not in brief(store, replace(asked, near=found), budget=100).groups["habits"]
+
+
+def test_rules_without_vectors_are_ordered_as_without_a_message(store: MemoryStore) -> None:
+    for number in range(20):
+        remember(store, f"Crane {number} lifts containers from ships", "convention", days=number)
+    asked = replace(WANTED, query="Which crane unloads the ship?")
+    assert brief(store, asked, budget=100) == brief(store, budget=100)
+
+
 def test_statement_of_a_loaded_file_is_left_out(store: MemoryStore, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()

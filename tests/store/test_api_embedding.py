@@ -222,6 +222,18 @@ def test_a_vector_of_zeros_or_nans_is_never_stored(open_store, value: float) -> 
     assert recalled(store, "walrus") == ["walrus"]
 
 
+def test_memories_are_compared_with_a_query_if_they_have_vectors(open_store) -> None:
+    store = open_store(project="app", embedder=WordEmbedder())
+    near, far = (store.remember(text).id for text in ("the walrus", "a turbine"))
+    store.indexes.embed_pending()
+    waits = store.remember("the walrus waits").id
+    same, other, none = store.indexes.compare("the walrus", [near, far, waits])
+    assert same == pytest.approx(1, abs=1e-3)
+    assert other < same
+    assert none is None
+    assert open_store(project="app", embedder=DownEmbedder()).indexes.compare("the walrus", [near]) == [None]
+
+
 def test_vectors_of_the_wrong_length_are_refused(open_store) -> None:
     class Liar(WordEmbedder):
         def embed(self, texts: Sequence[str]):

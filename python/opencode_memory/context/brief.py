@@ -74,9 +74,30 @@ def build_brief(
         at: The current time.
         head: The sentences that will introduce it.
     """
+    return fit_brief(collect_entries(store, wanted, at=at), wanted.lines, budget=budget, count=count, at=at, head=head)
+
+
+def fit_brief(
+    entries: Sequence[Entry],
+    lines: Mapping[str, Sequence[str]],
+    *,
+    budget: int,
+    count: Callable[[str], int],
+    at: datetime,
+    head: str = HEAD,
+) -> Brief:
+    """Fit entries into a budget.
+
+    Args:
+        entries: From ``collect_entries``.
+        lines: Further lines, by their headings.
+        budget: As for ``build_brief``, like the following arguments.
+        count: Counts the tokens of a text.
+        at: The current time.
+        head: The sentences that will introduce the brief.
+    """
     room = budget - count(frame(head, ()))
-    fitting = _Fitting(collect_entries(store, wanted, at=at), wanted.lines, room, count, at)
-    brief = fitting.brief()
+    brief = _Fitting(entries, lines, room, count, at).brief()
     return replace(brief, tokens=brief.tokens + budget - room)
 
 

@@ -51,6 +51,8 @@ _NEWEST_PLANS: Final = 3
 _PLAN_DAYS: Final = 60
 _RECENT_DAYS: Final = 45.0
 _SEVERAL_SESSIONS: Final = 2
+_OTHERS_NEAR: Final = 0.5
+"""Greatest nearness of a memory that no recall for the message returned."""
 _MOST_SUMMARIES: Final = 20
 _OPEN_DAYS: Final = 60
 _SUMMARY: Final = "session:"
@@ -68,6 +70,7 @@ class Wanted:
     Attributes:
         project: The project; None for the global memories alone.
         near: How relevant a memory is to the message at hand, from 0 to 1, by its id.
+        query: The query of that message, to which the other memories are compared; empty if there is none.
         known: Ids of memories that the reader has already.
         loaded: The text of files that the agent loads by itself.
         session: The session of the reader; None if there is none.
@@ -78,6 +81,7 @@ class Wanted:
 
     project: str | None
     near: Mapping[str, float] = field(default_factory=dict)
+    query: str = ""
     known: frozenset[str] = frozenset()
     loaded: LoadedText = field(default_factory=LoadedText)
     session: str | None = None
@@ -113,6 +117,7 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
     useful = store.ledger.usefulness([memory.id for memory in memories])
     memories = [one for one in memories if one.category is Category.DIRECTIVE or not is_wrong(useful.get(one.id))]
     repeated = _find_repeated(store, wanted.project, memories)
+    near = _measure_nearness(store, wanted, memories)
     newest = {
         memory.id
         for category, most in ((Category.DECISION, _NEWEST_DECISIONS), (Category.PLAN, _NEWEST_PLANS))
@@ -129,7 +134,7 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
                 is_repeated=memory.id in repeated,
                 at=at,
             ),
-            worth=_worth(memory, useful.get(memory.id), wanted.near.get(memory.id, 0.0), at=at),
+            worth=_worth(memory, useful.get(memory.id), near.get(memory.id, 0.0), at=at),
             before=before[memory.id],
         )
         for memory in memories
@@ -229,6 +234,21 @@ def _find_repeated(store: MemoryStore, project: str | None, memories: Iterable[M
     seen_as = {one.id: str(one.metadata["seen_as"]) for one in memories if one.metadata.get("seen_as")}
     sessions = store.learning.seen_elsewhere(project, [*seen_as.values()], "")
     return {id_ for id_, many in zip(seen_as, sessions, strict=True) if many >= _SEVERAL_SESSIONS}
+
+
+def _measure_nearness(store: MemoryStore, wanted: Wanted, memories: Sequence[Memory]) -> Mapping[str, float]:
+    """Return how near each memory is to the message at hand, from 0 to 1, by its id.
+
+    A recall returns only the nearest memories. In a project with more memories than fit, the others also compete for
+    places, and those of another part of the project are of no use.
+    """
+    others = [memory.id for memory in memories if memory.id not in wanted.near] if wanted.query else []
+    cosines = store.indexes.compare(wanted.query, others) if others else []
+    compared = [(cosine, id_) for cosine, id_ in zip(cosines, others, strict=True) if cosine is not None]
+    compared.sort(key=lambda one: -one[0])
+    # By place, because the scale of cosines depends on the message.
+    near = {id_: _OTHERS_NEAR * (1 - place / len(compared)) for place, (_, id_) in enumerate(compared)}
+    return {**near, **wanted.near}
 
 
 def _worth(memory: Memory, useful: Usefulness | None, near: float, *, at: datetime) -> float:

@@ -15,8 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.block import HEAD, HEAD_MORE, Group, fit_groups, render
-from opencode_memory.context.brief import NO_BRIEF, Brief, build_brief, render_brief
-from opencode_memory.context.brief_entries import OTHERS, Wanted
+from opencode_memory.context.brief import NO_BRIEF, Brief, fit_brief, render_brief
+from opencode_memory.context.brief_entries import OTHERS, Wanted, collect_entries
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.loaded_files import LoadedText
 from opencode_memory.context.quote import SAID, find_quote, quote_group
@@ -200,19 +200,22 @@ def _brief(
         project=request.project,
         # The order of the hits, because the brief also serves the later messages about the same part of the project.
         near={hit.memory.id: 1 - place / POOL for place, hit in enumerate(hits)},
+        query=query_of(request.text),
         known=in_sight,
         loaded=request.loaded,
         session=request.session,
         visible=frozenset(request.visible),
     )
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
-    first = build_brief(store, wanted, budget=budget, count=count, at=at)
+    entries = collect_entries(store, wanted, at=at)
+    first = fit_brief(entries, wanted.lines, budget=budget, count=count, at=at)
     _, fitting = fit_groups((Group(FOUND, found.memories, before=found.before),), room, count, at)
     beside = frozenset(memory.id for memory in fitting).intersection(first.groups.get(OTHERS, ()))
     if not beside:
         return first
     # A memory that follows beside the message needs no line in the brief.
-    return build_brief(store, replace(wanted, known=in_sight | beside), budget=budget, count=count, at=at)
+    entries = [entry for entry in entries if entry.memory.id not in beside]
+    return fit_brief(entries, wanted.lines, budget=budget, count=count, at=at)
 
 
 def _is_of(memory: Memory, request: Request) -> bool:

@@ -79,6 +79,18 @@ class Indexes:
         """
         return self._engine.vectors_of(arguments.texts(ids, field="ids"))
 
+    def compare(self, query: str, ids: Sequence[str]) -> list[float | None]:
+        """Return the cosine of the first chunk of each memory to a query, by full id.
+
+        Returns:
+            Cosines in the order of ``ids``; None for a memory that has no vector yet. All are None if the query cannot
+            be embedded.
+        """
+        vector = self._queue.embed_query(arguments.readable(query))
+        if vector is None:
+            return [None] * len(ids)
+        return [None if one is None else float(one @ vector) for one in self.vectors_of(ids)]
+
     def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
         """Return whether a memory waits for its vectors.
 
