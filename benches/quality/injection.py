@@ -25,7 +25,7 @@ from benches.quality.data_sets import QUESTION_SETS
 from benches.quality.in_sight import Sight, see
 from opencode_memory._core import subject
 from opencode_memory.context.block import Group, render
-from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, select_relevant
+from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, select_hits
 from opencode_memory.embedding import BundledEmbedder
 from opencode_memory.embedding.registry import find_model
 from opencode_memory.embedding.tokenization import Tokenization
@@ -216,7 +216,7 @@ def figures(looked: Iterable[Looked], *, by: Tuning = TUNED) -> Figures:
     found = Figures()
     for result in looked:
         name_of = {hit.memory.id: name for hit, name in zip(result.hits, result.names, strict=True)}
-        kept = [hit.memory for hit, _ in select_relevant(result.query, result.hits, by=by)]
+        kept = [hit.memory for hit, _ in select_hits(result.query, result.hits, by=by).relevant]
         shown = {name_of[memory.id] for memory in kept}
         wanted, may = result.message.relevant, result.message.also
         is_idle = not wanted and not may
@@ -290,7 +290,7 @@ def _timed(looked: Sequence[Looked]) -> str:
     recalls = median(result.seconds for result in looked if result.query)
     start = time.perf_counter()
     for result in looked:
-        select_relevant(query_of(result.message.text), result.hits)
+        select_hits(query_of(result.message.text), result.hits)
     judging = (time.perf_counter() - start) / len(looked)
     return f"a message: recall {1e3 * recalls:.1f} ms (median, vector given), judging {1e3 * judging:.2f} ms (mean)"
 
@@ -298,7 +298,7 @@ def _timed(looked: Sequence[Looked]) -> str:
 def _mistakes(looked: Sequence[Looked]) -> Iterator[str]:
     for result in looked:
         name_of = {hit.memory.id: name for hit, name in zip(result.hits, result.names, strict=True)}
-        why = {name_of[hit.memory.id]: reason for hit, reason in select_relevant(result.query, result.hits)}
+        why = {name_of[hit.memory.id]: reason for hit, reason in select_hits(result.query, result.hits).relevant}
         noise = sorted(why.keys() - result.message.relevant - result.message.also)
         missed = sorted(result.message.relevant - why.keys())
         if noise or missed:

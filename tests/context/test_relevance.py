@@ -10,9 +10,10 @@ from opencode_memory.context.relevance import (
     FEATURES,
     MOST_CHARACTERS,
     TUNED,
+    Selection,
     compute_features,
     query_of,
-    select_relevant,
+    select_hits,
 )
 from opencode_memory.models import Category, Explanation, Hit, Signal
 from support.memory_files import memory
@@ -39,6 +40,10 @@ def hit(content: str, cosine: float | None, *, rank: int = 1, **fields: object) 
 
 def pool(*hits: Hit, cosine: float = 0.1) -> list[Hit]:
     return [*hits, *(hit(text, cosine, rank=100 + number) for number, text in enumerate(NOISE))]
+
+
+def relevant(hits: list[Hit]) -> list[tuple[Hit, str]]:
+    return [*select_hits(QUERY, hits).relevant]
 
 
 @pytest.mark.parametrize(
@@ -128,41 +133,57 @@ def test_any_mixture_of_pasted_lines_gives_a_query_within_its_bound(lines: list[
 
 def test_a_hit_that_stands_out_is_shown_with_its_reason() -> None:
     good = hit("The gateway drops websocket frames over 64 KiB; raise max_frame_size.", 0.75)
-    assert select_relevant(QUERY, pool(good)) == [(good, "meaning 0.75, words 7 of 7")]
+    assert relevant(pool(good)) == [(good, "meaning 0.75, words 7 of 7")]
 
 
 def test_the_same_hit_is_not_shown_where_everything_is_as_near() -> None:
     near = hit("Frames are logged.", 0.45)
-    assert select_relevant(QUERY, pool(near, cosine=0.1)) != []
-    assert select_relevant(QUERY, pool(near, cosine=0.45)) == []
+    assert relevant(pool(near, cosine=0.1)) != []
+    assert relevant(pool(near, cosine=0.45)) == []
 
 
 def test_where_most_of_a_store_is_about_the_message_the_best_of_it_is_shown() -> None:
     many = [hit(f"The gateway drops websocket frames over 64 KiB, case {n}.", 0.8, rank=n) for n in range(1, 9)]
-    assert select_relevant(QUERY, pool(*many)) != []
+    assert relevant(pool(*many)) != []
 
 
 def test_nothing_is_shown_when_nothing_stands_out() -> None:
-    assert select_relevant(QUERY, pool()) == []
-    assert select_relevant(QUERY, []) == []
+    assert relevant(pool()) == []
+    assert relevant([]) == []
 
 
 def test_the_order_is_by_relevance_and_not_by_rank() -> None:
     second = hit("The gateway drops websocket frames over 64 KiB.", 0.8, rank=2)
     first = hit("A websocket gateway closes idle connections.", 0.55, rank=1)
-    assert [one for one, _ in select_relevant(QUERY, pool(first, second))] == [second, first]
+    assert [one for one, _ in relevant(pool(first, second))] == [second, first]
 
 
 def test_beside_a_good_hit_a_weaker_one_is_enough_but_not_alone() -> None:
     weak = hit("The gateway is a Go program.", 0.33, rank=2)
-    assert select_relevant(QUERY, pool(weak)) == []
+    assert relevant(pool(weak)) == []
     good = hit("The gateway drops websocket frames over 64 KiB.", 0.8)
-    assert [one for one, _ in select_relevant(QUERY, pool(good, weak))] == [good, weak]
+    assert [one for one, _ in relevant(pool(good, weak))] == [good, weak]
 
 
 def test_no_more_are_shown_than_are_rarely_wrong() -> None:
     many = [hit(f"The gateway drops websocket frames over 64 KiB, number {n}.", 0.8, rank=n) for n in range(1, 9)]
-    assert len(select_relevant(QUERY, pool(*many))) == TUNED.most
+    assert len(relevant(pool(*many))) == TUNED.most
+
+
+def test_weaker_hits_are_further_ones_only_beside_a_relevant_hit() -> None:
+    good = hit("The gateway drops websocket frames over 64 KiB.", 0.8)
+    weak = hit("The gateway has a timer.", 0.24, rank=2)
+    turn = hit("The gateway has which timer?", 0.3, rank=3, category=Category.CONVERSATION)
+    selection = select_hits(QUERY, pool(good, weak, turn))
+    assert [one for one, _ in selection.relevant] == [good]
+    assert selection.further == (weak,)
+    assert select_hits(QUERY, pool(weak, turn)) == Selection()
+
+
+def test_relevant_hit_beyond_the_maximum_is_a_further_one() -> None:
+    many = [hit(f"The gateway drops websocket frames over 64 KiB, number {n}.", 0.8, rank=n) for n in range(1, 5)]
+    selection = select_hits(QUERY, pool(*many))
+    assert {one.rank for one in selection.further} == {1, 2, 3, 4} - {one.rank for one, _ in selection.relevant}
 
 
 def test_a_summary_and_what_is_true_everywhere_need_more() -> None:
@@ -178,7 +199,7 @@ def test_a_summary_and_what_is_true_everywhere_need_more() -> None:
 def test_turn_that_only_repeats_the_question_is_not_shown() -> None:
     repeated = hit("Why does the gateway drop websocket frames over 64 KiB?", 0.9, category=Category.CONVERSATION)
     answer = hit("The gateway drops frames over 64 KiB because of the limit of its proxy.", 0.8, rank=2)
-    assert [one.rank for one, _ in select_relevant(QUERY, pool(repeated, answer))] == [2]
+    assert [one.rank for one, _ in relevant(pool(repeated, answer))] == [2]
 
 
 def test_one_summary_is_shown_and_below_the_statements() -> None:
@@ -192,14 +213,14 @@ def test_one_summary_is_shown_and_below_the_statements() -> None:
         for n in (1, 2)
     ]
     decision = hit("The gateway drops websocket frames over 64 KiB.", 0.7, rank=3, category=Category.DECISION)
-    shown = [one.rank for one, _ in select_relevant(QUERY, pool(*summaries, decision))]
+    shown = [one.rank for one, _ in relevant(pool(*summaries, decision))]
     assert shown in ([3, 1], [3, 2])
 
 
 def test_a_memory_without_a_vector_needs_many_rare_words() -> None:
     unembedded = hit("The gateway drops websocket frames over 64 KiB.", None)
-    assert select_relevant(QUERY, [unembedded]) == [(unembedded, "words 7 of 7")]
-    assert select_relevant(QUERY, [hit("A websocket gateway.", None)]) == []
+    assert relevant([unembedded]) == [(unembedded, "words 7 of 7")]
+    assert relevant([hit("A websocket gateway.", None)]) == []
 
 
 def test_words_that_every_request_has_count_for_less_than_a_subject() -> None:

@@ -66,6 +66,7 @@ class Group:
         share: The part of the budget that they may take, from 0 to 1.
         lines: Further lines to show after the memories.
         before: Earlier statements that are folded into a memory, by its id, newest first.
+        headlines: Lines that replace the memories that are not shown in full, by their ids.
         with_sources: Whether to say from which file, or from which session and day, each memory comes.
     """
 
@@ -74,13 +75,17 @@ class Group:
     share: float = 1.0
     lines: tuple[str, ...] = ()
     before: Mapping[str, tuple[Memory, ...]] = field(default_factory=dict)
+    headlines: Mapping[str, str] = field(default_factory=dict)
     with_sources: bool = False
 
     def items(self, at: datetime) -> Iterator[tuple[Memory | None, str]]:
         """Yield the rendered memories and lines."""
         for memory in self.memories:
-            before = self.before.get(memory.id, ())
-            yield memory, format_memory(memory, at=at, before=before, with_source=self.with_sources)
+            line = self.headlines.get(memory.id)
+            if line is None:
+                before = self.before.get(memory.id, ())
+                line = format_memory(memory, at=at, before=before, with_source=self.with_sources)
+            yield memory, line
         for line in self.lines:
             yield None, f"- {one_line(escape(line), MEMORY_BYTES)}"
 

@@ -18,10 +18,11 @@ from opencode_memory.context.block import HEAD, HEAD_MORE, Group, fit_groups, re
 from opencode_memory.context.brief import NO_BRIEF, Brief, fit_brief, render_brief
 from opencode_memory.context.brief_entries import OTHERS, Wanted, collect_entries
 from opencode_memory.context.folding import fold_hits
+from opencode_memory.context.headline import SHORT_WORDS, format_headline
 from opencode_memory.context.loaded_files import LoadedText
 from opencode_memory.context.quote import SAID, find_quote, quote_group
-from opencode_memory.context.relevance import POOL, TUNED, query_of, select_relevant
-from opencode_memory.context.usefulness import rank_by_usefulness
+from opencode_memory.context.relevance import POOL, TUNED, query_of, select_hits
+from opencode_memory.context.usefulness import is_wrong, rank_by_usefulness
 from opencode_memory.models import Hit, Memory
 from opencode_memory.store.ledger import Decision, Shown, State
 
@@ -30,14 +31,17 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 FOUND: Final = "Found for this message:"
+FURTHER: Final = "Perhaps also (headlines; get_memory shows them in full):"
 HEADLINE: Final = "headline"
-"""The reason in the ledger of a memory that a brief shows only as a headline, so that it may still be shown in full."""
+"""The reason in the ledger of a memory that is shown only as a headline, so that it may still be shown in full."""
 IN_BRIEF: Final = "brief"
 BEFORE: Final = "earlier statement"
 CREATED: Final = "created"
 """Key of the time of a message in ``Decision.about``. It is the same in a fork of the session."""
 _WIDE: Final = 128
 """The number of candidates that a recall has at most."""
+_MOST_FURTHER: Final = 2
+"""Maximum number of headlines beside a message."""
 _NOT_IN_FULL: Final = frozenset({HEADLINE, BEFORE})
 
 
@@ -103,11 +107,12 @@ def decide(
     begins = NO_BRIEF if has_brief else _brief(store, request, brief, in_sight, hits, found, budget, cache(count), at)
     in_full = {memory.id for memory in begins.full}
     group = Group(FOUND, tuple(one for one in found.memories if one.id not in in_full), before=found.before)
+    further = _group_further(found, begins, seen) if group.memories else None
     quote = None
     is_first = not any(one.message in request.visible for one in past)
     if config.quotes and is_first and not (found.hits or request.is_subagent):
         quote = find_quote(store, request.text, session=request.session, project=request.project)
-    groups = (group,) if quote is None else (quote_group(quote, at=at),)
+    groups = [group if quote is None else quote_group(quote, at=at), *([] if further is None else [further])]
     if begins.lines:
         block = render_brief(begins, groups, max_tokens=budget, count=count, at=at)
     else:
@@ -142,11 +147,13 @@ class _Found:
         hits: The hits, best first.
         reasons: Why each is shown, by its id.
         before: Earlier statements that are folded into a memory, by its id.
+        further: Hits that are probably not relevant, best first.
     """
 
     hits: tuple[Hit, ...]
     reasons: Mapping[str, str]
     before: Mapping[str, tuple[Memory, ...]]
+    further: tuple[Hit, ...]
 
     @property
     def memories(self) -> tuple[Memory, ...]:
@@ -167,22 +174,37 @@ def _recall(store: MemoryStore, request: Request) -> list[Hit]:
 
 
 def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, in_sight: frozenset[str]) -> _Found:
-    chosen = select_relevant(query_of(request.text), hits, by=replace(TUNED, most=most))
+    selection = select_hits(query_of(request.text), hits, by=replace(TUNED, most=most))
     # Fold before anything is left out: if the model sees an earlier statement, its correction is shown now.
-    reasons = {hit.memory.id: why for hit, why in chosen}
-    folded = fold_hits([hit for hit, _ in chosen], store.earlier([hit.memory.id for hit in hits]), others=hits)
+    reasons = {hit.memory.id: why for hit, why in selection.relevant}
+    earlier = store.earlier([hit.memory.id for hit in hits])
+    folded = fold_hits([hit for hit, _ in selection.relevant], earlier, others=hits)
+    further = [hit for hit, _ in fold_hits(selection.further, earlier, others=hits)]
+
+    def may_show(hit: Hit) -> bool:
+        return hit.memory.id not in in_sight and not hit.memory.is_on_request and not _is_of(hit.memory, request)
+
     found = [
-        (hit, reasons.setdefault(hit.memory.id, "changes a relevant memory"))
-        for hit, _ in folded
-        if hit.memory.id not in in_sight and not hit.memory.is_on_request and not _is_of(hit.memory, request)
+        (hit, reasons.setdefault(hit.memory.id, "changes a relevant memory")) for hit, _ in folded if may_show(hit)
     ]
-    useful = store.ledger.usefulness([hit.memory.id for hit, _ in found])
+    useful = store.ledger.usefulness([hit.memory.id for hit in (*(hit for hit, _ in found), *further)])
     ranked = rank_by_usefulness(found, useful)[:most]
     return _Found(
         hits=tuple(hit for hit, _ in ranked),
         reasons=reasons,
         before={hit.memory.id: before for hit, before in folded},
+        further=tuple(hit for hit in further if may_show(hit) and not is_wrong(useful.get(hit.memory.id))),
     )
+
+
+def _group_further(found: _Found, begins: Brief, seen: Sequence[Decision]) -> Group:
+    """Return the headlines to show beside a message that gets memories, without those in sight."""
+    known = {shown.memory for decision in seen for shown in decision.shown}
+    known.update(memory.id for memory in (*found.memories, *begins.full, *begins.headlines))
+    known.update(memory.id for before in found.before.values() for memory in before)
+    memories = [hit.memory for hit in found.further if hit.memory.id not in known][:_MOST_FURTHER]
+    headlines = {memory.id: format_headline(memory, most_words=SHORT_WORDS) for memory in memories}
+    return Group(FURTHER, tuple(memories), headlines=headlines)
 
 
 def _brief(
@@ -230,6 +252,7 @@ def _shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Iterator
     reasons = dict(found.reasons)
     reasons |= {memory.id: IN_BRIEF for memory in begins.full}
     reasons |= {memory.id: HEADLINE for memory in begins.headlines}
+    reasons = {hit.memory.id: HEADLINE for hit in found.further} | reasons
     folded = {**found.before, **begins.before}
     quoted = {memory.id: memory for memory in memories}
     for memory in quoted.values():

@@ -1,6 +1,6 @@
 """Selects the memories that are relevant enough to be shown without a request.
 
-Two pure functions: ``query_of`` extracts a query from a message, ``select_relevant`` selects the hits to show. Recall
+Two pure functions: ``query_of`` extracts a query from a message, ``select_hits`` selects the hits to show. Recall
 judges an answer as a whole and returns near misses, because its caller asked. Here each hit is judged by itself, and
 about half of all messages get no memory. The module knows no store and no budget. ``scripts/fit_injection.py`` fits the
 weights; docs/quality.md has the measured precision and recall.
@@ -52,6 +52,7 @@ class Tuning:
         weights: One weight for each of ``FEATURES``.
         first: Minimum probability of the best hit; below it, no hit is shown.
         others: Minimum probability of the other hits.
+        headlines: Minimum probability of the hits to name by a headline.
         most: Maximum number of hits; further ones are rarely relevant.
     """
 
@@ -59,6 +60,7 @@ class Tuning:
     weights: tuple[float, ...]
     first: float
     others: float
+    headlines: float
     most: int
 
     def chance(self, features: Sequence[float]) -> float:
@@ -67,7 +69,9 @@ class Tuning:
         return 1 / (1 + math.exp(-total))
 
 
-TUNED: Final = Tuning(bias=-4.18, weights=(12.5, -21.99, 1.9, -1.47, -1.15), first=0.45, others=0.2, most=3)
+TUNED: Final = Tuning(
+    bias=-4.18, weights=(12.5, -21.99, 1.9, -1.47, -1.15), first=0.45, others=0.2, headlines=0.05, most=3
+)
 
 _USUAL_COSINE: Final = 0.2
 _COVERED_COSINE: Final = 0.15
@@ -190,8 +194,23 @@ def query_of(text: str) -> str:
     return f"{_shortened(own, MOST_CHARACTERS - len(told) - 1)}\n{told}".strip()
 
 
-def select_relevant(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> list[tuple[Hit, str]]:
-    """Return the hits that are worth showing without a request, best first, each with a reason.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The hits to show beside a message.
+
+    Attributes:
+        relevant: Those to show in full, best first, each with a reason.
+        further: Those that are probably not relevant, best first; only if ``relevant`` is not empty.
+    """
+
+    relevant: tuple[tuple[Hit, str], ...] = ()
+    further: tuple[Hit, ...] = ()
+
+
+def select_hits(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> Selection:
+    """Select the hits that are worth showing without a request.
+
+    Turns and summaries of conversations are never among the further hits, because their first words say little.
 
     Args:
         query: From ``query_of``.
@@ -201,12 +220,21 @@ def select_relevant(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> l
     judged = [one for one in compute_features(query, hits) if not _is_echo_of(query, one.hit.memory)]
     ranked = sorted(((by.chance(one.features), one) for one in judged), key=lambda one: -one[0])
     if not ranked or ranked[0][0] < by.first:
-        return []
+        return Selection()
     likely = [one for chance, one in ranked if chance >= by.others]
     # A summary tells of many things. It never stands above a statement, and one of them is enough.
     summaries = [one for one in likely if is_summary(one.hit.memory)]
     others = [one for one in likely if not is_summary(one.hit.memory)]
-    return [(one.hit, one.reason) for one in [*others, *summaries[:1]][: by.most]]
+    relevant = [*others, *summaries[:1]][: by.most]
+    chosen = {one.hit.memory.id for one in relevant}
+    further = (
+        one.hit
+        for chance, one in ranked
+        if chance >= by.headlines
+        and one.hit.memory.id not in chosen
+        and one.hit.memory.category is not Category.CONVERSATION
+    )
+    return Selection(relevant=tuple((one.hit, one.reason) for one in relevant), further=tuple(further))
 
 
 def is_summary(memory: Memory) -> bool:

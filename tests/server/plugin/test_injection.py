@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from opencode_memory.context.block import HEAD, HEAD_MORE
-from opencode_memory.context.decide import FOUND, Request, decide
+from opencode_memory.context.decide import FOUND, FURTHER, HEADLINE, Request, decide
+from opencode_memory.context.headline import format_headline
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.store.ledger import Decision, State
 from opencode_memory.text.formatting import short_id
@@ -301,6 +302,75 @@ def test_memory_in_sight_as_a_headline_is_shown_in_full_when_it_is_relevant(worl
     assert ask("msg_3", "How is the walrus archive built on the build server?", "msg_1", "msg_2").shown == ()
 
 
+FROGS = (
+    "The walrus archive is copied to the museum of frogs by a job that begins every night at three.",
+    "The walrus archive belongs to the museum of frogs since the merger of the two museums last year.",
+    "The walrus archive has a licence from the museum of frogs that has to be renewed in each March.",
+)
+
+
+def _ask(world: World, message: str, text: str, *visible: str) -> Decision:
+    decision = decide(
+        world.store,
+        Request(session="ses_1", message=message, text=text, project=PROJECT, visible=frozenset({message, *visible})),
+        config=replace(world.config.injection, max_results=1),
+        brief=replace(world.config.brief, max_tokens=0),
+        count=world.state.count_tokens,
+        at=world.now,
+    )
+    world.store.ledger.settle("ses_1", message, State.SHOWN)
+    return decision
+
+
+def test_further_memories_are_headlines_beside_a_relevant_one(world: World) -> None:
+    walrus = known(world, WALRUS)
+    frogs = [known(world, text) for text in FROGS]
+    first = _ask(world, "msg_1", QUESTION)
+    assert first.shown[0].memory == walrus
+    further = {shown.memory for shown in first.shown[1:]}
+    assert further
+    assert further <= {*frogs}
+    assert {shown.why for shown in first.shown[1:]} == {HEADLINE}
+    lines = first.text.split("\n")
+    assert set(lines[lines.index(FURTHER) + 1 : -1]) == {
+        format_headline(world.store.get(id_), most_words=6) for id_ in further
+    }
+
+
+def test_headline_beside_a_message_is_not_repeated_but_may_become_a_memory_in_full(world: World) -> None:
+    known(world, WALRUS)
+    for text in FROGS:
+        known(world, text)
+    first = _ask(world, "msg_1", QUESTION)
+    named = {shown.memory for shown in first.shown if shown.why == HEADLINE}
+    text = world.store.get(min(named)).content
+    later = _ask(world, "msg_2", text, "msg_1")
+    assert text in later.text
+    assert named.isdisjoint(shown.memory for shown in later.shown if shown.why == HEADLINE)
+
+
+def test_message_without_relevant_memories_gets_no_headlines(world: World) -> None:
+    for text in FROGS:
+        known(world, text)
+    assert _ask(world, "msg_1", "Who pays for the canteen of the museum?").shown == ()
+
+
+def test_replaced_statement_is_no_headline(world: World) -> None:
+    walrus = known(world, WALRUS)
+    # A batch of this size is compared only when it is read, so that both statements are active.
+    filler = [f"{'abcdefgh'[number % 8] * 4} {number}" for number in range(70)]
+    ports = ["The walrus archive listens on port 8080.", "The walrus archive listens on port 9000."]
+    made = world.store.remember_many(
+        {"content": text, "project": PROJECT, "time": NOW_MS - (100 - place) * DAY_MS}
+        for place, text in enumerate([*ports, *filler])
+    )
+    old, new = (result.id for result in made[:2])
+    shown = [one.memory for one in _ask(world, "msg_1", QUESTION).shown]
+    assert shown[0] == walrus
+    assert new in shown
+    assert old not in shown
+
+
 def test_a_directive_of_the_middle_of_a_session_comes_after_its_compaction(world: World, plugin: Plugin) -> None:
     known(world, DIRECTIVE, "directive")
     known(world, WALRUS)
@@ -447,7 +517,8 @@ def test_no_more_memories_are_shown_than_are_asked_for(tmp_path: Path) -> None:
         known(world, "The walrus archive needs parallel builds.")
         with world.serve() as server, Plugin(server.url, folder) as plugin:
             plugin.shown("msg_1", QUESTION)
-            assert len(decisions(world)["msg_1"].shown) == 1
+            shown = decisions(world)["msg_1"].shown
+            assert len([one for one in shown if one.why != HEADLINE]) == 1
 
 
 def test_as_many_memories_are_shown_as_are_asked_for_if_they_are_relevant(tmp_path: Path) -> None:
