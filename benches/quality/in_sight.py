@@ -7,14 +7,16 @@ a ledger. ``python -m benches.quality.injection`` prints these figures.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import opencode_memory
 from benches.quality.cached_embedder import CachedEmbedder
+from benches.quality.significance import interval
 from opencode_memory._core import subject
 from opencode_memory.config.load import load
 from opencode_memory.context.decide import BEFORE, HEADLINE, IN_BRIEF, Request, decide
@@ -44,7 +46,9 @@ class Sight:
         right: Memories that were added beside a message, apart from the brief, and labelled for it.
         noise: Those that were added and not labelled.
         idle: Messages without labels.
-        silent: Messages without labels beside which no memory was added.
+        silent: Messages without labels beside which neither memories nor headlines were added.
+        further: Headlines that were added beside later messages of a session.
+        further_right: Those that are labelled for the message.
     """
 
     wanted: int = 0
@@ -59,6 +63,8 @@ class Sight:
     noise: int = 0
     idle: int = 0
     silent: int = 0
+    further: int = 0
+    further_right: int = 0
 
     def __add__(self, other: Sight) -> Sight:
         """Add up two parts."""
@@ -68,13 +74,53 @@ class Sight:
     def __str__(self) -> str:
         beside = self.tokens - self.brief_tokens
         return (
-            f"in full {self.full / self.wanted:.3f}, in full or as a headline {self.headline / self.wanted:.3f}; "
+            f"in full {self.in_full:.3f}, in full or as a headline {self.in_sight:.3f}; "
             "tokens: "
             f"{self.tokens / self.sessions:.0f} a session (at most {self.most_tokens}), "
             f"{beside / self.messages:.0f} a message; "
-            f"beside messages: precision {self.right / max(1, self.right + self.noise):.3f}, "
-            f"nothing for {self.silent} of {self.idle} ({self.silent / max(1, self.idle):.3f})"
+            f"beside messages: precision {self.precision:.3f} ({self.right} of {self.right + self.noise}), "
+            f"nothing for {self.silent} of {self.idle} ({self.silence:.3f}), "
+            f"{self.further_right} of {self.further} headlines right"
         )
+
+    @property
+    def in_full(self) -> float:
+        """Share of the labelled memories that the model sees in full."""
+        return self.full / max(1, self.wanted)
+
+    @property
+    def in_sight(self) -> float:
+        """Share of the labelled memories of which the model sees at least a headline."""
+        return self.headline / max(1, self.wanted)
+
+    @property
+    def precision(self) -> float:
+        """Share of the memories added in full beside messages that are labelled."""
+        return self.right / max(1, self.right + self.noise)
+
+    @property
+    def silence(self) -> float:
+        """Share of the messages without labels beside which nothing was added."""
+        return self.silent / max(1, self.idle)
+
+
+def total(parts: Iterable[Sight]) -> Sight:
+    """Add up the parts of a set."""
+    return sum(parts, Sight())
+
+
+def _figure(name: str, parts: Iterable[Sight]) -> float:
+    return float(getattr(total(parts), name))
+
+
+def format_intervals(parts: Sequence[Sight]) -> str:
+    """Format the bootstrap intervals of the figures, over sessions."""
+    named = {"in full": "in_full", "with headlines": "in_sight", "precision": "precision", "nothing": "silence"}
+    told = []
+    for name, figure in named.items():
+        low, high = interval(parts, partial(_figure, figure))
+        told.append(f"{name} {low:.2f} to {high:.2f}")
+    return "95 %: " + ", ".join(told)
 
 
 def see(
@@ -86,8 +132,8 @@ def see(
     clock_ms: int,
     show: bool = False,
     length: int = SESSION,
-) -> Sight:
-    """Decide the messages of sessions, and count what is in sight.
+) -> list[Sight]:
+    """Decide the messages of sessions, and count for each session what is in sight.
 
     Args:
         asked: The messages.
@@ -107,13 +153,13 @@ def see(
         store.indexes.embed_pending()
         store.indexes.catch_up()
         name_of = {result.id: name for result, (name, _) in zip(written, rows, strict=True)}
-        found = Sight()
+        found: list[Sight] = []
         for project, messages in groupby(asked, key=lambda message: message.project):
             ordered = list(messages)
             for number, start in enumerate(range(0, len(ordered), length)):
                 session = ordered[start : start + length]
                 is_first = show and number == 0
-                found += _session(store, f"{project}-{number}", session, name_of, count, clock_ms, show=is_first)
+                found.append(_session(store, f"{project}-{number}", session, name_of, count, clock_ms, show=is_first))
         return found
 
 
@@ -136,6 +182,9 @@ def _session(
         full = {name_of[one.memory] for past in decided for one in past.shown if one.why not in {HEADLINE, BEFORE}}
         sight = full | {name_of[one.memory] for past in decided for one in past.shown}
         beside = {name_of[one.memory] for one in decision.shown if one.why not in {IN_BRIEF, HEADLINE, BEFORE}}
+        further = {name_of[one.memory] for one in decision.shown if one.why == HEADLINE}
+        if decision.about.get("brief"):
+            further.clear()
         is_idle = not message.relevant and not message.also
         found += Sight(
             wanted=len(message.relevant),
@@ -147,7 +196,9 @@ def _session(
             right=len(beside & message.relevant),
             noise=len(beside - message.relevant - message.also),
             idle=is_idle,
-            silent=is_idle and not beside,
+            silent=is_idle and not beside and not further,
+            further=len(further),
+            further_right=len(further & message.relevant),
         )
     return replace(found, most_tokens=found.tokens)
 

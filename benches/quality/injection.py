@@ -22,7 +22,7 @@ from typing import Any, Final
 import opencode_memory
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.data_sets import QUESTION_SETS
-from benches.quality.in_sight import Sight, see
+from benches.quality.in_sight import Sight, format_intervals, see, total
 from opencode_memory._core import subject
 from opencode_memory.context.block import Group, render
 from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, select_hits
@@ -173,8 +173,8 @@ def look(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str = ST
     return _looked(asked, rows, embedder, _CLOCK_MS)
 
 
-def sight(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str, show: bool = False) -> Sight:
-    """Return what is in sight in sessions of these messages; the arguments as in ``look``."""
+def sight(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str, show: bool = False) -> list[Sight]:
+    """Return what is in sight in each session of these messages; the arguments as in ``look``."""
     rows = list(_memories(asked, stores))
     if stores == STORES[2]:
         rows = [(name, fields | {"project": fields["project"] and _ALL}) for name, fields in rows]
@@ -257,7 +257,8 @@ def main() -> None:
                 print(f"{name}, {stores}: {len(asked)} messages")
                 for by in TUNINGS:
                     print(f"  {'*' if by == TUNED else ' '} {bars(by)}: {figures(looked, by=by)}")
-                print(f"    {sight(asked, embedder, stores=stores, show=given.briefs and name != 'held_out')}")
+                seen = sight(asked, embedder, stores=stores, show=given.briefs and name != "held_out")
+                print(f"    {total(seen)}\n      {format_intervals(seen)}")
                 if given.show and name != "held_out" and stores == STORES[0]:
                     print("\n".join(_mistakes(looked)))
             print(f"  {_timed(looked)}")

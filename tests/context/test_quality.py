@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benches.quality.cached_embedder import CachedEmbedder
+from benches.quality.in_sight import total
 from benches.quality.injection import STORES, Looked, devmembench, figures, look, messages, sight
 from opencode_memory.embedding import BundledEmbedder
 
@@ -41,7 +42,7 @@ def test_what_is_shown_is_right_and_nothing_is_shown_where_nothing_fits(
 def test_labelled_memories_are_in_sight_within_the_budget(
     embedder: CachedEmbedder, stores: str, full: float, headline: float
 ) -> None:
-    found = sight(messages("held_out"), embedder, stores=stores)
+    found = total(sight(messages("held_out"), embedder, stores=stores))
     assert found.full >= full * found.wanted
     assert found.headline >= headline * found.wanted
     assert found.tokens <= 1_700 * found.sessions

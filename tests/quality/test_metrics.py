@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from benches.quality.metrics import (
     measure,
 )
 from benches.quality.results import QuestionResult, judged, read_results, write_results
-from benches.quality.significance import p_value
+from benches.quality.significance import interval, p_value
 from support.embedders import WordEmbedder
 
 ASKED = Conversation("c", (), (), datetime(2026, 1, 1, tzinfo=UTC))
@@ -257,6 +258,15 @@ def test_invalid_result_line_is_reported_by_number(tmp_path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + "{}\n", encoding="utf-8")
     with pytest.raises(DataError, match="line 2"):
         read_results(path)
+
+
+def test_interval_of_a_figure_holds_it_and_grows_with_the_spread() -> None:
+    def mean(parts: Sequence[float]) -> float:
+        return sum(parts) / len(parts)
+
+    low, high = interval([0.0, 1.0] * 20, mean)
+    assert 0.3 < low < 0.5 < high < 0.7
+    assert interval([0.5] * 40, mean) == (0.5, 0.5)
 
 
 def test_shared_difference_is_significant_and_balanced_one_is_not() -> None:
