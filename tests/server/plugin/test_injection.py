@@ -355,6 +355,15 @@ def test_message_without_relevant_memories_gets_no_headlines(world: World) -> No
     assert _ask(world, "msg_1", "Who pays for the canteen of the museum?").shown == ()
 
 
+def test_message_whose_relevant_memories_are_in_sight_gets_no_headlines(world: World) -> None:
+    known(world, WALRUS)
+    for text in FROGS:
+        known(world, text)
+    first = _ask(world, "msg_1", QUESTION)
+    assert len(first.shown) < len([WALRUS, *FROGS])
+    assert _ask(world, "msg_2", QUESTION, "msg_1").shown == ()
+
+
 def test_replaced_statement_is_no_headline(world: World) -> None:
     walrus = known(world, WALRUS)
     # A batch of this size is compared only when it is read, so that both statements are active.
