@@ -16,6 +16,7 @@ from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.comparison import compare
 from benches.quality.conversations import Conversation, DataError, Question
 from benches.quality.data_sets import beam, devmembench, locomo, longmemeval, sde
+from benches.quality.in_sight import Sight, format_intervals, total
 from benches.quality.metrics import (
     EMPTY,
     METRICS,
@@ -258,6 +259,13 @@ def test_invalid_result_line_is_reported_by_number(tmp_path: Path) -> None:
     path.write_text(path.read_text(encoding="utf-8") + "{}\n", encoding="utf-8")
     with pytest.raises(DataError, match="line 2"):
         read_results(path)
+
+
+def test_intervals_of_what_is_in_sight_are_over_sessions() -> None:
+    sessions = [Sight(wanted=2, full=1, headline=2, right=1, noise=1, idle=1, silent=1)] * 3
+    told = "95 %: in full 0.50 to 0.50, with headlines 1.00 to 1.00, precision 0.50 to 0.50, nothing 1.00 to 1.00"
+    assert format_intervals(sessions) == told
+    assert total(sessions).wanted == 6
 
 
 def test_interval_of_a_figure_holds_it_and_grows_with_the_spread() -> None:
