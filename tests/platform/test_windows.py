@@ -143,8 +143,14 @@ def test_process_is_ended_at_once(windows: Windows, api: FakeApi) -> None:
     assert not windows.has_ended(7)
     windows.end(7)
     windows.lower_priority()
-    assert (api.ended, api.priority_is_low) == ([7], True)
+    windows.bind_children()
+    assert (api.ended, api.priority_is_low, api.children_are_bound) == ([7], True, True)
     assert (windows.user_id(), windows.user_name(7)) == (None, "7")
+
+
+def test_background_process_has_a_console_without_a_window(windows: Windows) -> None:
+    create_no_window, detached_process = 0x0800_0000, 0x8
+    assert windows.detached_flags & (create_no_window | detached_process) == create_no_window
 
 
 def test_file_is_replaced_in_one_step(on_windows: Windows, tmp_path: Path) -> None:

@@ -75,12 +75,12 @@ def test_state_is_parsed_from_launchctl(ran: CommandResult, expected: tuple[obje
     assert (state.loaded, state.active, state.pid, state.text) == expected
 
 
-def test_find_supervisor_supports_macos_and_linux_only() -> None:
+def test_find_supervisor_supports_macos_and_linux() -> None:
     environment = {"HOME": "/home/jo"}
     assert find_supervisor("darwin", environment, uid=501) == Launchd(home=Path("/home/jo"), uid=501)
     assert find_supervisor("linux", environment, uid=1).path == Path(
         "/home/jo/.config/systemd/user/opencode-memory-serve.service"
     )
-    with pytest.raises(Exception, match="and freebsd14 has neither") as caught:
+    with pytest.raises(Exception, match="freebsd14 has none of them") as caught:
         find_supervisor("freebsd14", environment, uid=1)
     assert "opencode-memory serve" in str(caught.value.hint)

@@ -18,6 +18,7 @@ class FakeApi:
     ended: list[int] = field(default_factory=list)
     input_after: int = 0
     priority_is_low: bool = False
+    children_are_bound: bool = False
     _locks: dict[int, dict[int, bool]] = field(default_factory=dict)
 
     def lock(self, descriptor: int, *, shared: bool) -> bool:
@@ -47,6 +48,9 @@ class FakeApi:
         if pid not in self.running:
             raise ProcessLookupError(pid)
         self.ended.append(pid)
+
+    def bind_children(self) -> None:
+        self.children_are_bound = True
 
     def lower_priority(self) -> None:
         self.priority_is_low = True

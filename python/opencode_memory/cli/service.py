@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import dataclass
 from typing import Final
@@ -27,6 +26,7 @@ from opencode_memory.service.port_holder import (
     find_port_holder,
     hint_for_holder,
 )
+from opencode_memory.service.shell import follow, join
 from opencode_memory.service.unit_file import Change, read_own
 
 _DRY_RUN: Final = click.option(
@@ -58,8 +58,10 @@ def install_(run: Invocation, *, dry_run: bool) -> int:
 def install_service(run: Invocation, request: ServiceRequest) -> int:
     """Install the service and print the changes; return 1 if it could not be started."""
     supervisor = request.supervisor
-    launch = plan_launch(run.config, python=require_interpreter(sys.executable), defaults=supervisor.defaults)
-    effective = config_of(launch, run.config.environment)
+    home_variable = supervisor.home_variable
+    python = require_interpreter(sys.executable)
+    launch = plan_launch(run.config, python=python, defaults=supervisor.defaults, home_variable=home_variable)
+    effective = config_of(launch, run.config.environment, home_variable=home_variable)
     notes = _find_conflicts(run, request, effective)
     outcome = (
         plan_install(supervisor, launch) if request.dry_run else install(supervisor, launch, run=request.run_command)
@@ -114,12 +116,14 @@ def print_status(run: Invocation, request: ServiceRequest) -> int:
         text, foreign = read_own(supervisor.path), False
     except ConflictError:
         text, foreign = None, True
-    effective = run.config if text is None else config_of(supervisor.parse(text), run.config.environment)
+    effective = run.config
+    if text is not None:
+        effective = config_of(supervisor.parse(text), run.config.environment, home_variable=supervisor.home_variable)
     state = supervisor.state(request.run_command)
     holder = find_port_holder(effective.server.host, effective.server.port)
     answers = holder is not None and _is_own(holder) and holder.http_status is not None
     runs = text is not None and answers and state.active is not False
-    logs = f"tail -f {shlex.quote(str(effective.server.log_file))}" if effective.server.log_file else supervisor.logs
+    logs = follow(effective.server.log_file) if effective.server.log_file else supervisor.logs
     if run.out.as_json:
         run.out.json(
             {
@@ -215,20 +219,20 @@ def _describe_server(holder: PortHolder | None, effective: Config, *, answers: b
 def _print_plan(run: Invocation, outcome: Outcome, verb: str) -> None:
     run.out.line(f"{verb} {outcome.path}:\n\n{outcome.text}")
     for step in outcome.steps:
-        run.out.line(f"Would run {shlex.join(step.command)}")
+        run.out.line(f"Would run {join(step.command)}")
 
 
 def _print_steps(run: Invocation, outcome: Outcome, failure: str) -> bool:
     """Print the commands that ran, and those to run later because one failed."""
     for step in outcome.steps:
         if step.code == 0:
-            run.out.line(f"Ran {shlex.join(step.command)}")
+            run.out.line(f"Ran {join(step.command)}")
         elif step.code is not None:
-            run.out.line(f"{shlex.join(step.command)} failed: {step.said or f'exit code {step.code}'}")
+            run.out.line(f"{join(step.command)} failed: {step.said or f'exit code {step.code}'}")
     if outcome.left:
         run.out.line(f"{failure} Run these commands later, in a login session (not through su or sudo):")
         for left in outcome.left:
-            run.out.line(f"  {shlex.join(left)}")
+            run.out.line(f"  {join(left)}")
     return not outcome.left
 
 

@@ -117,6 +117,9 @@ class Posix:
     def end(self, pid: int) -> None:
         os.kill(pid, signal.SIGTERM)
 
+    def bind_children(self) -> None:
+        """Do nothing, because systemd and launchd end the processes of a service."""
+
     def lower_priority(self) -> None:
         os.nice(_NICENESS)
 

@@ -139,6 +139,9 @@ class System(Protocol):
             PermissionError: The process belongs to another user.
         """
 
+    def bind_children(self) -> None:
+        """Let the system end all processes that this one starts when this one ends, unless its supervisor does so."""
+
     def lower_priority(self) -> None:
         """Let processes that a person waits for go before this one."""
 

@@ -36,7 +36,8 @@ _TRUSTED: Final = frozenset({"SY", "BA", "OW"})
 """The system, administrators, and the owner of the file."""
 _BUILT_IN_ADMINISTRATOR: Final = "LA"
 _LOCK_SUFFIX: Final = ".lock"
-_DETACHED_PROCESS: Final = 0x8
+_NO_WINDOW: Final = 0x0800_0000
+"""Flag of a process with a console without a window. Without a console, its child processes would open windows."""
 _NEW_PROCESS_GROUP: Final = 0x200
 
 
@@ -64,6 +65,9 @@ class Api(Protocol):
     def terminate(self, pid: int) -> None:
         """End a process at once."""
 
+    def bind_children(self) -> None:
+        """Put this process into a job, whose processes end when the last handle of the job is closed."""
+
     def lower_priority(self) -> None:
         """Put this process below those of the desktop."""
 
@@ -79,7 +83,7 @@ class Windows:
         pause: Waits for a number of seconds.
     """
 
-    detached_flags: Final = _DETACHED_PROCESS | _NEW_PROCESS_GROUP
+    detached_flags: Final = _NO_WINDOW | _NEW_PROCESS_GROUP
     has_signals: Final = False
     runs_loops: Final = False
     gives_privacy_by_folder: Final = True
@@ -178,6 +182,9 @@ class Windows:
 
     def end(self, pid: int) -> None:
         self._api.terminate(pid)
+
+    def bind_children(self) -> None:
+        self._api.bind_children()
 
     def lower_priority(self) -> None:
         self._api.lower_priority()

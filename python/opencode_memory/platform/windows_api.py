@@ -35,6 +35,8 @@ _FILE_OBJECT: Final = 1
 _DACL: Final = 0x4
 _PROTECTED_DACL: Final = 0x8000_0000
 _REVISION: Final = 1
+_EXTENDED_LIMITS: Final = 9
+_KILL_ON_JOB_CLOSE: Final = 0x2000
 
 
 class _Overlapped(ctypes.Structure):
@@ -44,6 +46,21 @@ class _Overlapped(ctypes.Structure):
         ("offset", wintypes.DWORD),
         ("offset_high", wintypes.DWORD),
         ("event", wintypes.HANDLE),
+    )
+
+
+class _JobLimits(ctypes.Structure):
+    """``JOBOBJECT_EXTENDED_LIMIT_INFORMATION``, of which only the flags are used."""
+
+    _fields_ = (
+        ("times", wintypes.LARGE_INTEGER * 2),
+        ("flags", wintypes.DWORD),
+        ("working_set", ctypes.c_size_t * 2),
+        ("processes", wintypes.DWORD),
+        ("affinity", ctypes.c_size_t),
+        ("classes", wintypes.DWORD * 2),
+        ("counters", ctypes.c_ulonglong * 6),
+        ("memory", ctypes.c_size_t * 4),
     )
 
 
@@ -80,6 +97,10 @@ _kernel.PeekNamedPipe.argtypes = (
     ctypes.POINTER(wintypes.DWORD),
     ctypes.POINTER(wintypes.DWORD),
 )
+_kernel.CreateJobObjectW.argtypes = (ctypes.c_void_p, wintypes.LPCWSTR)
+_kernel.CreateJobObjectW.restype = wintypes.HANDLE
+_kernel.SetInformationJobObject.argtypes = (wintypes.HANDLE, ctypes.c_int, ctypes.c_void_p, wintypes.DWORD)
+_kernel.AssignProcessToJobObject.argtypes = (wintypes.HANDLE, wintypes.HANDLE)
 _security.OpenProcessToken.argtypes = (wintypes.HANDLE, wintypes.DWORD, ctypes.POINTER(wintypes.HANDLE))
 _security.GetTokenInformation.argtypes = (
     wintypes.HANDLE,
@@ -218,6 +239,14 @@ class WindowsApi:
             _require(_kernel.TerminateProcess(process, 1))
         finally:
             _kernel.CloseHandle(process)
+
+    def bind_children(self) -> None:
+        """Put this process into a job that ends its processes when its handle is closed, which this process keeps."""
+        job = _kernel.CreateJobObjectW(None, None)
+        _require(job)
+        limits = _JobLimits(flags=_KILL_ON_JOB_CLOSE)
+        _require(_kernel.SetInformationJobObject(job, _EXTENDED_LIMITS, ctypes.byref(limits), ctypes.sizeof(limits)))
+        _require(_kernel.AssignProcessToJobObject(job, _kernel.GetCurrentProcess()))
 
     def lower_priority(self) -> None:
         """Put this process below those of the desktop."""

@@ -1,7 +1,8 @@
-"""The server as a background service of the current user: a systemd user unit or a launchd agent.
+"""The server as a background service of the current user: a systemd unit, a launchd agent, or a task of Windows.
 
-``launch`` builds the command line, ``systemd`` and ``launchd`` render the service file, and ``install`` installs and
-removes it. Only files that this package wrote are changed, and the names of the predecessor's services are never used.
+``launch`` builds the command line, ``systemd``, ``launchd`` and ``task_scheduler`` render the service file, and
+``install`` installs and removes it. Only files that this package wrote are changed, and the names of the predecessor's
+services are never used.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from opencode_memory.config.paths import default_config_file
+from opencode_memory.config.paths import APPLICATION, default_config_file
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.service.launchd import Launchd
 from opencode_memory.service.manager import Supervisor
 from opencode_memory.service.systemd import Systemd
+from opencode_memory.service.task_scheduler import TaskScheduler
 
 __all__ = ["supervisor_of"]
 
@@ -33,6 +35,11 @@ def find_supervisor(platform: str, environment: Mapping[str, str], *, uid: int |
         return Launchd(home=Path(environment.get("HOME", "/")), uid=uid)
     if platform == "linux":
         return Systemd(folder=default_config_file(environment).parent.parent / "systemd" / "user")
-    error = OpencodeMemoryError(f"services need systemd or launchd, and {platform} has neither")
+    if platform == "win32":
+        home = environment.get("USERPROFILE", "")
+        data = Path(environment.get("LOCALAPPDATA") or Path(home) / "AppData" / "Local")
+        user = "\\".join(environment.get(name, "") for name in ("USERDOMAIN", "USERNAME")).lstrip("\\")
+        return TaskScheduler(folder=data / APPLICATION / "service", user=user)
+    error = OpencodeMemoryError(f"services need systemd, launchd or the Task Scheduler; {platform} has none of them")
     error.hint = "start `opencode-memory serve` with the service manager of your system"
     raise error

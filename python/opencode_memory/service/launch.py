@@ -43,19 +43,22 @@ class Launch:
     environment: Mapping[str, str]
 
 
-def plan_launch(config: Config, *, python: str, defaults: Mapping[str, str] = _NOTHING) -> Launch:
+def plan_launch(
+    config: Config, *, python: str, defaults: Mapping[str, str] = _NOTHING, home_variable: str = "HOME"
+) -> Launch:
     """Build the command line that starts the running program as a service.
 
     Args:
         config: The current configuration, with the environment and the options.
         python: Absolute path of the running program's interpreter.
         defaults: Defaults of configuration keys that apply to the service alone.
+        home_variable: The variable that tells a service its home folder.
 
     Raises:
         ConfigError: If a secret comes from the environment, which a service does not inherit, or the port is 0.
         InvalidInputError: If a path contains characters that a service file cannot hold.
     """
-    home = {"HOME": config.environment["HOME"]} if "HOME" in config.environment else {}
+    home = _home(config.environment, home_variable)
     environment: dict[str, str] = {}
     if config.file != default_config_file(home):
         environment[_CONFIG] = str(config.file)
@@ -86,19 +89,24 @@ def plan_launch(config: Config, *, python: str, defaults: Mapping[str, str] = _N
     return Launch(arguments=arguments, environment=MappingProxyType(environment))
 
 
-def config_of(launch: Launch, environment: Mapping[str, str]) -> Config:
+def config_of(launch: Launch, environment: Mapping[str, str], *, home_variable: str = "HOME") -> Config:
     """Build the configuration as the service sees it.
 
     Args:
         launch: Command line and environment of the service.
         environment: The current environment, whose home folder the service shares.
+        home_variable: The variable that tells a service its home folder.
 
     Raises:
         ConfigError: As for every configuration.
     """
-    home = {"HOME": environment["HOME"]} if "HOME" in environment else {}
+    home = _home(environment, home_variable)
     options = {key: _find_option(launch.arguments, name) for key, name in _OPTIONS.items()}
     return load(environment={**home, **launch.environment}, options=options)
+
+
+def _home(environment: Mapping[str, str], variable: str) -> dict[str, str]:
+    return {variable: environment[variable]} if variable in environment else {}
 
 
 def _find_option(arguments: Sequence[str], name: str) -> str | None:

@@ -51,6 +51,11 @@ class Launchd:
         return MappingProxyType({"server.log_file": str(self._log_folder / "serve.log")})
 
     @property
+    def home_variable(self) -> str:
+        """The variable of the home folder."""
+        return "HOME"
+
+    @property
     def retry_exit_code(self) -> int | None:
         """Exit code of ``bootstrap`` while the previous agent has not ended yet."""
         return _INPUT_OUTPUT_ERROR

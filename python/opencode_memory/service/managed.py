@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from opencode_memory.service.listeners import PROC
 from opencode_memory.service.manager import Command, Runner, Supervisor
+from opencode_memory.service.shell import join
 
 _UNIT: Final = re.compile(r"[\w.@:\\-]{1,200}\.service", re.ASCII)
 
@@ -41,7 +41,7 @@ def find_service(pid: int, *, supervisor: Supervisor | None, run: Runner, proc: 
     if supervisor is not None and supervisor.state(run).pid == pid:
         # Its first command stops a service and keeps its file.
         stop = supervisor.commands_to_stop_removed()[0]
-        return Managed(name=supervisor.path.stem, stop=shlex.join(stop), is_ours=True)
+        return Managed(name=supervisor.path.stem, stop=join(stop), is_ours=True)
     return _find_other_unit(pid, run=run, proc=proc)
 
 
@@ -59,4 +59,4 @@ def _find_other_unit(pid: int, *, run: Runner, proc: Path) -> Managed | None:
     ran = run((*systemctl, "show", unit, "--property=MainPID"))
     if ran.code != 0 or f"MainPID={pid}" not in ran.output.splitlines():
         return None
-    return Managed(name=unit, stop=shlex.join((*systemctl, "stop", unit)), is_ours=False)
+    return Managed(name=unit, stop=join((*systemctl, "stop", unit)), is_ours=False)

@@ -1,6 +1,7 @@
-"""Common interface of systemd and launchd: a file that describes the service, and commands that load and start it.
+"""Common interface of systemd, launchd and the Windows Task Scheduler.
 
-The caller passes the function that runs commands, so that tests need neither systemd nor launchd.
+A file describes the service, and commands load and start it. The caller passes the function that runs commands, so that
+tests need none of these programs.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class ServiceState:
 
 
 class Supervisor(Protocol):
-    """Program that keeps services running: systemd or launchd."""
+    """Program that keeps services running: systemd, launchd or the Task Scheduler."""
 
     @property
     def path(self) -> Path:
@@ -70,6 +71,10 @@ class Supervisor(Protocol):
     @property
     def defaults(self) -> Mapping[str, str]:
         """Defaults of configuration keys that apply to the service alone."""
+
+    @property
+    def home_variable(self) -> str:
+        """The variable that tells a service its home folder."""
 
     @property
     def retry_exit_code(self) -> int | None:
@@ -111,7 +116,7 @@ def make_runner(environment: Mapping[str, str]) -> Runner:
 
     def run(command: Command) -> CommandResult:
         try:
-            done = subprocess.run(  # noqa: S603  the commands are those of systemd.py and launchd.py
+            done = subprocess.run(  # noqa: S603  the commands are those of the supervisors
                 command,
                 env=environment,
                 stdin=subprocess.DEVNULL,

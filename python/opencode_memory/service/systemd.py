@@ -100,6 +100,11 @@ class Systemd:
         return MappingProxyType({})
 
     @property
+    def home_variable(self) -> str:
+        """The variable of the home folder."""
+        return "HOME"
+
+    @property
     def retry_exit_code(self) -> int | None:
         """No exit code, because systemctl itself waits."""
         return None
