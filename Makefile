@@ -30,7 +30,19 @@ e2e: tools wheel ## Run the tests with real programs such as OpenCode (needs npm
 	$(PYTHON) scripts/install_third_party.py
 	$(PYTHON) -m pytest tests/e2e
 
-# Zig links against the C library of the oldest Linux that the wheel is for.
+# A wheel for Windows that is built on Linux. The library of C++ is linked statically, because Windows has none of GNU's.
+ifeq ($(TARGET),x86_64-pc-windows-gnu)
+export CC_x86_64_pc_windows_gnu = x86_64-w64-mingw32-gcc-posix
+export CXX_x86_64_pc_windows_gnu = x86_64-w64-mingw32-g++-posix
+export CXXFLAGS_x86_64_pc_windows_gnu = -I$(CURDIR)/rust/windows
+export CXXSTDLIB_x86_64_pc_windows_gnu = static:-bundle=stdc++
+export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER = x86_64-w64-mingw32-gcc-posix
+export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUSTFLAGS = -C link-arg=-static \
+    -L native=$(dir $(shell x86_64-w64-mingw32-g++-posix -print-file-name=libstdc++.a))
+endif
+
+# On Linux, zig links against the C library of the oldest system that the wheel is for. Another target needs its standard
+# library of Rust (`rustup target add`); TARGET=x86_64-pc-windows-gnu needs Debian's g++-mingw-w64-x86-64 as well.
 wheel: tools ## Build the wheel for distribution into dist/
 	rm -f dist/*.whl
 	maturin build --release --locked --target $(TARGET) $(if $(findstring linux,$(TARGET)),--zig --compatibility manylinux_2_28) --out dist

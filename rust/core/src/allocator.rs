@@ -3,6 +3,7 @@
 
 /// Arenas of a long-running process. Each thread beyond the first gets one of its own otherwise, up to eight for each
 /// processor, and a server keeps in each what its largest recall or write needed.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 const ARENAS: i32 = 2;
 
 /// Let all threads share two arenas. Call it before the process starts threads.

@@ -14,6 +14,7 @@ pub mod error;
 mod ids;
 pub mod index;
 pub mod model;
+mod platform;
 pub mod recall;
 pub mod store;
 pub mod text;

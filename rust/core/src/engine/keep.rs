@@ -12,6 +12,7 @@ use crate::index::catch_up::{Control, Goals, Lock, catch_up, try_lock};
 use crate::index::lexical::{self, Lexical};
 use crate::index::snapshot;
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
+use crate::platform;
 use crate::store::embedding::Model;
 use crate::store::{Snapshot, backup, check, counts, embedding, history, retention, usage};
 
@@ -137,7 +138,7 @@ impl Engine {
         let shared = self.enter()?;
         shared.store.backup(target)?;
         if shared.store.is_writable() {
-            let target = fs_err::canonicalize(target).map_err(|source| Error::storage("resolve", target, source))?;
+            let target = platform::resolve(target).map_err(|source| Error::storage("resolve", target, source))?;
             shared.store.write(&shared.clock, self.actor, |write| write.note_backup(&target))?;
         }
         Ok(())

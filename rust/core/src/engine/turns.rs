@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::index::catch_up::try_lock;
 use crate::index::turns as writer;
 use crate::model::{Hit, RecallRequest, Scope, Signal, limits, validate};
+use crate::platform::{self, Identity};
 use crate::recall::answer;
 use crate::recall::filter::Filter;
 use crate::recall::view::View;
@@ -69,7 +70,7 @@ pub struct TurnCounts {
 pub(super) struct SessionIndex {
     folder: PathBuf,
     access: Access,
-    opened: Mutex<Option<(u64, Arc<TurnStore>)>>,
+    opened: Mutex<Option<(Identity, Arc<TurnStore>)>>,
     view: RwLock<View>,
 }
 
@@ -82,21 +83,19 @@ impl SessionIndex {
 
     /// The open index; `None` if there is none. An index that was deleted and built again is opened again.
     fn open(&self) -> Result<Option<Arc<TurnStore>>> {
-        use std::os::unix::fs::MetadataExt;
-
         let mut opened = self.opened.lock();
-        if let Some((inode, store)) = &*opened {
-            if std::fs::metadata(store.file()).is_ok_and(|metadata| metadata.ino() == *inode) {
+        if let Some((identity, store)) = &*opened {
+            if platform::identity(store.file()).is_ok_and(|found| found == *identity) {
                 return Ok(Some(store.clone()));
             }
             *opened = None;
             *self.view.write() = View::of_turns(&self.folder);
         }
         let Some(store) = TurnStore::open(&self.folder, self.access)? else { return Ok(None) };
-        let inode =
-            std::fs::metadata(store.file()).map_err(|source| Error::storage("open", store.file(), source))?.ino();
+        let identity =
+            platform::identity(store.file()).map_err(|source| Error::storage("open", store.file(), source))?;
         let store = Arc::new(store);
-        *opened = Some((inode, store.clone()));
+        *opened = Some((identity, store.clone()));
         Ok(Some(store))
     }
 

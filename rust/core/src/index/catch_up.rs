@@ -119,8 +119,12 @@ impl Drop for Lock {
 pub fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
     let path = data_dir.join(LOCK);
     crate::store::create_file(&path)?;
-    let file =
-        std::fs::File::options().append(true).open(&path).map_err(|source| Error::storage("open", &path, source))?;
+    // For reading as well, because Windows locks no file that is open for appending alone.
+    let file = std::fs::File::options()
+        .read(true)
+        .append(true)
+        .open(&path)
+        .map_err(|source| Error::storage("open", &path, source))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(Lock(file))),
         Err(TryLockError::WouldBlock) => Ok(None),

@@ -15,7 +15,7 @@ use super::sealed;
 use super::vector::{CONNECTIVITY, EF_CONSTRUCTION, Graph};
 use crate::error::{Error, Result};
 use crate::store::change::Head;
-use crate::{durable, store};
+use crate::{durable, platform, store};
 
 /// Name of the folder in the data directory.
 pub const FOLDER: &str = "vectors";
@@ -111,10 +111,10 @@ pub fn save(
     graph.save(&partial)?;
     crate::crash::point("vector:saved");
     let fail = |source| Error::storage("write", &partial, source);
-    fs_err::File::open(&partial).and_then(|file| file.sync_all()).map_err(fail)?;
+    durable::sync_file(&partial).map_err(fail)?;
     let (bytes, checksum) = digest(&partial)?;
     let complete = folder.join(&file);
-    fs_err::rename(&partial, &complete).map_err(fail)?;
+    platform::rename(&partial, &complete).map_err(fail)?;
     durable::sync_folder_of(&complete)?;
     crate::crash::point("vector:renamed");
     let manifest = Manifest {

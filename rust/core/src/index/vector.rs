@@ -23,6 +23,10 @@ pub const EF_SEARCH: usize = 64;
 /// Number of vectors that a thread takes at once. Between two batches, it checks for an interruption.
 const ADD_BATCH: usize = 256;
 
+/// Whether usearch opens a file by its name in the code page of the user, in which a folder may have no name. It gets the
+/// content instead, which takes memory for a moment.
+const IS_NAMED_BY_CODE_PAGE: bool = cfg!(windows);
+
 /// The graph.
 pub struct Graph {
     index: Index,
@@ -49,8 +53,13 @@ impl Graph {
     /// Load a file whose checksum the caller has verified (I8). Up to `threads` threads may extend the graph.
     pub fn load(path: &Path, dimension: usize, threads: usize) -> Result<Self> {
         let mut index = Index::new(&options(dimension)).map_err(|e| failed(&e))?;
-        let name = path.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8"))?;
-        index.load(name).map_err(|e| failed(&e))?;
+        if IS_NAMED_BY_CODE_PAGE {
+            let bytes = fs_err::read(path).map_err(|source| Error::storage("read", path, source))?;
+            index.load_from_buffer(&bytes).map_err(|e| failed(&e))?;
+        } else {
+            let name = path.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8"))?;
+            index.load(name).map_err(|e| failed(&e))?;
+        }
         // The file contains neither the metric nor the thread contexts.
         set_metric(&mut index, dimension);
         index.change_expansion_search(EF_SEARCH);
@@ -103,6 +112,11 @@ impl Graph {
 
     /// Write the graph to `path`. The caller syncs the file and names it in the manifest.
     pub fn save(&self, path: &Path) -> Result<()> {
+        if IS_NAMED_BY_CODE_PAGE {
+            let mut bytes = vec![0; self.index.serialized_length()];
+            self.index.save_to_buffer(&mut bytes).map_err(|e| failed(&e))?;
+            return fs_err::write(path, bytes).map_err(|source| Error::storage("write", path, source));
+        }
         let name = path.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8"))?;
         self.index.save(name).map_err(|e| failed(&e))
     }

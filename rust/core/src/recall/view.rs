@@ -2,7 +2,6 @@
 
 mod turns;
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -13,15 +12,11 @@ use crate::error::Result;
 use crate::index::lexical::{self, Lexical, Places};
 use crate::index::snapshot::{self, Manifest};
 use crate::index::vector::Graph;
+use crate::platform;
 use crate::store::{Snapshot, Store, change};
 
-/// Identifies one version of a file: inode, modification time and size.
-type Stamp = Option<(u64, i64, i64, u64)>;
-
-fn stamp(path: &Path) -> Stamp {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.len()))
-}
+/// Version of a file; `None` if there is none.
+type Stamp = Option<platform::Stamp>;
 
 /// A loaded graph with its manifest.
 #[derive(Debug)]
@@ -95,7 +90,7 @@ impl View {
     /// Whether a recall can use the indexes without opening a file. An older generation of the graph is good enough:
     /// the graph only proposes candidates, and the vectors missing in it are in `outside_graph`.
     fn indexes_are_current(&self) -> bool {
-        self.is_whole && stamp(&lexical::meta_file(&self.data_dir)) == self.lexical_stamp
+        self.is_whole && platform::stamp(&lexical::meta_file(&self.data_dir)) == self.lexical_stamp
     }
 
     /// Reopen indexes that changed on disk, then take a snapshot and apply the store's changes up to it.
@@ -146,7 +141,7 @@ impl View {
     }
 
     fn open_lexical(&mut self) {
-        let stamp = stamp(&lexical::meta_file(&self.data_dir));
+        let stamp = platform::stamp(&lexical::meta_file(&self.data_dir));
         if stamp == self.lexical_stamp {
             return;
         }
@@ -259,7 +254,7 @@ impl SharedView {
     /// Arguments for loading a graph; `None` if the loaded graph is the newest generation.
     fn stale_graph(&self) -> Option<(PathBuf, usize, Stamp)> {
         let view = self.view.read();
-        let stamp = stamp(&snapshot::manifest_file(&view.data_dir));
+        let stamp = platform::stamp(&snapshot::manifest_file(&view.data_dir));
         (stamp != view.graph_stamp).then(|| (view.data_dir.clone(), view.threads, stamp))
     }
 }

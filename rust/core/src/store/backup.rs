@@ -4,14 +4,14 @@
 //! open continue with the restored state. The restored store gets a new id, and keys and numbers continue after the highest
 //! ever used (I6).
 
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::{Store, migration, open, schema};
 use crate::error::{Error, Result};
-use crate::ids;
+use crate::{ids, platform};
 
 impl Store {
     /// Write a complete, compact copy to `target`, which must not exist. It appears under its name only when complete.
@@ -39,15 +39,15 @@ impl Store {
         }
         crate::crash::point("backup:copied");
         let fail = |source| Error::storage("write a backup to", target, source);
-        fs_err::File::open(&partial).and_then(|file| file.sync_all()).map_err(fail)?;
-        fs_err::rename(&partial, target).map_err(fail)?;
+        crate::durable::sync_file(&partial).map_err(fail)?;
+        platform::rename(&partial, target).map_err(fail)?;
         crate::durable::sync_folder_of(target)
     }
 
     /// Replace all rows by those of `source`; returns the number of memories.
     pub fn restore(&self, source: &Path) -> Result<usize> {
         examine(source)?;
-        let source = fs_err::canonicalize(source).map_err(|error| Error::storage("resolve", source, error))?;
+        let source = platform::resolve(source).map_err(|error| Error::storage("resolve", source, error))?;
         let itself = (source.to_string_lossy().into_owned(), modified_ms(&source)?);
         let folder = self.file().parent().unwrap_or_else(|| Path::new("."));
         migration::with_current(folder, &source, |source| {
@@ -105,7 +105,9 @@ pub fn holds_any(backup: &Path, ids: &[String]) -> Result<bool> {
 
 fn modified_ms(file: &Path) -> Result<i64> {
     let metadata = fs_err::metadata(file).map_err(|error| Error::storage("examine", file, error))?;
-    Ok(metadata.mtime() * 1000 + metadata.mtime_nsec() / 1_000_000)
+    let modified = metadata.modified().map_err(|error| Error::storage("examine", file, error))?;
+    // A file from before 1970 counts as one from 1970.
+    Ok(modified.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64))
 }
 
 /// Refuse a file that is not an undamaged store, before any row is changed.

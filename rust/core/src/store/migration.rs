@@ -10,6 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::schema::{self, FORMAT, Found};
 use super::{FILE, open};
 use crate::error::{Error, Result};
+use crate::platform;
 
 /// Folder of the backups beside a store.
 const BACKUPS: &str = "backups";
@@ -88,8 +89,8 @@ fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBu
         return Err(open::describe("write a copy before its migration to", &target, error));
     }
     let fail = |source| Error::storage("write a copy before its migration to", &target, source);
-    fs_err::File::open(&partial).and_then(|copy| copy.sync_all()).map_err(fail)?;
-    fs_err::rename(&partial, &target).map_err(fail)?;
+    crate::durable::sync_file(&partial).map_err(fail)?;
+    platform::rename(&partial, &target).map_err(fail)?;
     crate::durable::sync_folder_of(&target)?;
     Ok(target)
 }

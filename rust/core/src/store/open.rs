@@ -1,16 +1,15 @@
 //! Opening `store.db`: folders and permissions, file systems that cannot hold it, connections, and `SQLite`'s errors.
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fs_err::os::unix::fs::OpenOptionsExt;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::schema::{self, Found};
 use super::{FILE, migration};
 use crate::error::{Error, Result};
+use crate::platform::{self, Identity};
 
 /// How long a write waits for another process's transaction; bulk imports commit far more often than this.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -27,8 +26,8 @@ pub enum Access {
     Immutable,
 }
 
-/// The file, its access, its device and inode, and the connection of the writer.
-type Opened = (PathBuf, Access, (u64, u64), Option<Connection>);
+/// The file, its access, its identity, and the connection of the writer.
+type Opened = (PathBuf, Access, Identity, Option<Connection>);
 
 pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<Opened> {
     let file = dir.join(FILE);
@@ -53,13 +52,8 @@ pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<Opened> {
     Ok((file, Access::ReadWrite, identity, Some(connection)))
 }
 
-/// Device and inode of `file`.
-pub fn identity(file: &Path) -> io::Result<(u64, u64)> {
-    std::fs::metadata(file).map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-fn examine(file: &Path) -> Result<(u64, u64)> {
-    identity(file).map_err(|source| Error::storage("examine", file, source))
+fn examine(file: &Path) -> Result<Identity> {
+    platform::identity(file).map_err(|source| Error::storage("examine", file, source))
 }
 
 /// Open a connection for reading.
@@ -199,11 +193,7 @@ pub fn create_folder(dir: &Path) -> Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|source| Error::storage("create", dir, source))
+    platform::create_private_folder(dir).map_err(|source| Error::storage("create", dir, source))
 }
 
 /// Create `file` for its owner alone, if it does not exist; `SQLite` gives the WAL and the shared memory the same
@@ -211,7 +201,7 @@ pub fn create_folder(dir: &Path) -> Result<()> {
 ///
 /// An existing file is not opened: closing it would drop the locks that `SQLite` has on it in this process.
 pub fn create_file(file: &Path) -> Result<()> {
-    match fs_err::OpenOptions::new().create_new(true).write(true).mode(0o600).open(file) {
+    match platform::create_private_file(file) {
         Err(source) if source.kind() != io::ErrorKind::AlreadyExists => Err(Error::storage("open", file, source)),
         _ => Ok(()),
     }
@@ -243,12 +233,9 @@ pub fn make_private(dir: &Path) -> Result<()> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue, // removed since it was listed
             Err(error) => return Err(fail(error)),
         };
-        let mode = if metadata.is_dir() { 0o700 } else { 0o600 };
-        if metadata.permissions().mode() & 0o777 != mode {
-            match std::fs::set_permissions(found.path(), std::fs::Permissions::from_mode(mode)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
-                _ => {}
-            }
+        match platform::make_private(&found.path(), &metadata) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fail(error)),
+            _ => {}
         }
     }
     Ok(())
@@ -301,10 +288,9 @@ fn refuse_network_file_system(_dir: &Path) -> Result<()> {
 
 fn percent_encode(path: &Path) -> String {
     use std::fmt::Write;
-    use std::os::unix::ffi::OsStrExt;
 
     let mut out = String::new();
-    for &byte in path.as_os_str().as_bytes() {
+    for &byte in path.as_os_str().as_encoded_bytes() {
         if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
             out.push(char::from(byte));
         } else {

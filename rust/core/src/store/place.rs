@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::open;
 use crate::error::{Error, Result};
-
-/// Device and inode of a file.
-type Identity = (u64, u64);
+use crate::platform::{self, Identity};
 
 /// The files of an open store, as they were opened.
 #[derive(Debug)]
@@ -22,7 +20,8 @@ impl Place {
     /// Note what stands beside `file`, whose connection is open and has read.
     pub fn new(file: &Path, identity: Identity, is_writable: bool) -> Self {
         let names = if is_writable { vec![open::wal_of(file), open::shared_memory_of(file)] } else { Vec::new() };
-        let found = names.into_iter().filter_map(|name| open::identity(&name).ok().map(|identity| (name, identity)));
+        let found =
+            names.into_iter().filter_map(|name| platform::identity(&name).ok().map(|identity| (name, identity)));
         Self { identity, beside: found.collect() }
     }
 
@@ -39,13 +38,13 @@ impl Place {
     /// acknowledged writes if the WAL was only removed. It must not do so beside files of another process.
     pub fn may_be_closed(&self, file: &Path) -> bool {
         let replaced =
-            |(other, opened): &(PathBuf, Identity)| open::identity(other).is_ok_and(|found| found != *opened);
+            |(other, opened): &(PathBuf, Identity)| platform::identity(other).is_ok_and(|found| found != *opened);
         check("close", file, self.identity).is_ok() && !self.beside.iter().any(replaced)
     }
 }
 
 fn check(attempted: &str, file: &Path, opened: Identity) -> Result<()> {
-    match open::identity(file) {
+    match platform::identity(file) {
         Ok(found) if found == opened => Ok(()),
         Err(error) if error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::NotADirectory => {
             Err(Error::storage(attempted, file, error))

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{FILE, Store, open, schema};
 use crate::error::{Error, ErrorKind, Result};
+use crate::platform;
 
 /// Beginning of the name of a folder with damaged files that a restore moved aside.
 pub const ASIDE: &str = "damaged-";
@@ -62,7 +63,7 @@ pub fn restore_beside(dir: &Path, source: &Path, now_ms: i64) -> Result<Replaced
     let aside = move_aside(dir, now_ms)?;
     crate::crash::point("recovery:moved");
     let file = dir.join(FILE);
-    fs_err::rename(building.join(FILE), &file).map_err(|source| Error::storage("restore", &file, source))?;
+    platform::rename(&building.join(FILE), &file).map_err(|source| Error::storage("restore", &file, source))?;
     crate::durable::sync_folder_of(&file)?;
     crate::crash::point("recovery:replaced");
     open::remove_if_there(&building)?;
@@ -75,7 +76,7 @@ fn build(building: &Path, source: &Path, now_ms: i64) -> Result<usize> {
     let memories = store.restore(source)?;
     store.close();
     let file = building.join(FILE);
-    fs_err::File::open(&file).and_then(|file| file.sync_all()).map_err(|error| Error::storage("sync", &file, error))?;
+    crate::durable::sync_file(&file).map_err(|error| Error::storage("sync", &file, error))?;
     Ok(memories)
 }
 
@@ -95,7 +96,7 @@ fn move_aside(dir: &Path, now_ms: i64) -> Result<Option<PathBuf>> {
     open::create_folder(&aside)?;
     for name in found {
         let (from, to) = (dir.join(&name), aside.join(&name));
-        fs_err::rename(&from, &to).map_err(|error| Error::storage("move", &from, error))?;
+        platform::rename(&from, &to).map_err(|error| Error::storage("move", &from, error))?;
     }
     crate::durable::sync_folder_of(&dir.join(FILE))?;
     Ok(Some(aside))

@@ -16,6 +16,8 @@ use tantivy::directory::{
     Directory, DirectoryLock, FileHandle, Lock, MmapDirectory, WatchCallback, WatchHandle, WritePtr,
 };
 
+use crate::platform;
+
 /// A directory of files; writes are refused if it is only for reading.
 #[derive(Debug, Clone)]
 pub struct Unlocked {
@@ -71,7 +73,9 @@ impl Directory for Unlocked {
     }
 
     fn atomic_write(&self, path: &Path, data: &[u8]) -> io::Result<()> {
-        self.writable()?.atomic_write(path, data)
+        let files = self.writable()?;
+        // Windows cannot replace a file while a reader has it open.
+        platform::retry(|| files.atomic_write(path, data))
     }
 
     fn sync_directory(&self) -> io::Result<()> {
