@@ -248,7 +248,7 @@ def _is_incumbent_command(command: Sequence[str]) -> bool:
 
 
 def _is_own_command(command: Sequence[str]) -> bool:
-    ours = {"opencode-memory", "ocm-mem", "opencode_memory.cli"}
+    ours = {"opencode-memory", "ocm-mem", "ocm-memory", "opencode_memory.cli"}
     return "serve" in command and any(_program_name(part) in ours for part in command)
 
 
