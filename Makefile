@@ -44,7 +44,7 @@ endif
 # On Linux, zig links against the C library of the oldest system that the wheel is for. Another target needs its standard
 # library of Rust (`rustup target add`); TARGET=x86_64-pc-windows-gnu needs Debian's g++-mingw-w64-x86-64 as well.
 wheel: tools ## Build the wheel for distribution into dist/
-	rm -f dist/*.whl
+	rm -f dist/*_$(firstword $(subst -, ,$(TARGET))).whl
 	maturin build --release --locked --target $(TARGET) $(if $(findstring linux,$(TARGET)),--zig --compatibility manylinux_2_28) --out dist
 
 lint: tools ## Check formatting, types and lints

@@ -45,15 +45,22 @@ class BareSystem:
     root: Path
 
     @classmethod
-    def create(cls, root: Path) -> BareSystem:
-        """Copy the system of the cache to ``root``; make it first if it is not there."""
-        made = _CACHE / SUITE
+    def create(cls, root: Path, *, architecture: str | None = None) -> BareSystem:
+        """Copy the system of the cache to ``root``; make it first if it is not there.
+
+        Args:
+            root: Its folder.
+            architecture: Debian's name of another processor, whose programs the kernel can run, for example by qemu.
+        """
+        name = SUITE if architecture is None else f"{SUITE}-{architecture}"
+        made = _CACHE / name
         if not made.exists():
-            unfinished = _CACHE / f"{SUITE}.unfinished"
+            unfinished = _CACHE / f"{name}.unfinished"
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.parent.mkdir(parents=True, exist_ok=True)
             packages = f"--include={','.join(_PACKAGES)}"
-            subprocess.run(["debootstrap", "--variant=minbase", packages, SUITE, unfinished], check=True)
+            foreign = [] if architecture is None else [f"--arch={architecture}"]
+            subprocess.run(["debootstrap", "--variant=minbase", packages, *foreign, SUITE, unfinished], check=True)
             unfinished.rename(made)
         subprocess.run(["cp", "--archive", "--reflink=auto", made, root], check=True)
         home = root / "home" / "person"

@@ -1,4 +1,7 @@
-"""The wheel for Linux, installed in a bare system: no compiler, no git, no network. `make wheel` builds it."""
+"""The wheel for Linux, installed in a bare system: no compiler, no git, no network. `make wheel` builds it.
+
+The wheel for the other processor is loaded by qemu if `make wheel TARGET=aarch64-unknown-linux-gnu` has built it.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,29 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the wheel for L
 
 _NEWEST_GLIBC = (2, 28)
 _DIST = ROOT / "dist"
+_PROCESSORS = {"x86_64": "amd64", "aarch64": "arm64"}
+"""Processors, as the kernel and as Debian call them."""
+
+
+def find_wheel(processor: str) -> Path:
+    """Return the newest wheel for a processor; skip the test if it is not that of this machine and was not built."""
+    found = sorted(_DIST.glob(f"ocm_memory-*-manylinux_*_{processor}.whl"), key=lambda file: file.stat().st_mtime)
+    if not found and processor != machine():
+        pytest.skip(f"there is no wheel for {processor} in dist/")
+    assert found, "there is no wheel in dist/; run `make wheel`"
+    return found[-1]
 
 
 @pytest.fixture(scope="module")
 def wheel() -> Path:
-    """The wheel."""
-    found = sorted(_DIST.glob("ocm_memory-*-manylinux_*.whl"), key=lambda file: file.stat().st_mtime)
-    assert found, "there is no wheel in dist/; run `make wheel`"
-    return found[-1]
+    """The wheel for this machine."""
+    return find_wheel(machine())
+
+
+@pytest.fixture(scope="module", params=_PROCESSORS)
+def each_wheel(request: pytest.FixtureRequest) -> Path:
+    """The wheel for each processor that was built."""
+    return find_wheel(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -45,20 +63,20 @@ def system(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> BareSystem:
     return made
 
 
-def test_wheel_is_for_every_python_and_an_old_glibc(wheel: Path) -> None:
-    tags = parse_wheel_filename(wheel.name)[3]
+def test_wheel_is_for_every_python_and_an_old_glibc(each_wheel: Path) -> None:
+    tags = parse_wheel_filename(each_wheel.name)[3]
     assert {(tag.interpreter, tag.abi) for tag in tags} == {("cp311", "abi3")}
-    assert {tag.platform for tag in tags} == {f"manylinux_2_28_{machine()}"}
+    assert {tag.platform for tag in tags} <= {f"manylinux_2_28_{processor}" for processor in _PROCESSORS}
 
 
-def test_auditwheel_accepts_the_tag(wheel: Path) -> None:
-    command = [sys.executable, "-m", "auditwheel", "show", str(wheel)]
+def test_auditwheel_accepts_the_tag(each_wheel: Path) -> None:
+    command = [sys.executable, "-m", "auditwheel", "show", str(each_wheel)]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert '"manylinux_2_28_' in shown
 
 
-def test_wheel_needs_no_symbol_newer_than_its_tag_says(wheel: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
+def test_wheel_needs_no_symbol_newer_than_its_tag_says(each_wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(each_wheel) as archive:
         core = Path(archive.extract("opencode_memory/_core.abi3.so", tmp_path))
     with core.open("rb") as file:
         elf = ELFFile(file)
@@ -80,6 +98,22 @@ def test_wheel_has_the_parts_that_are_no_code(wheel: Path) -> None:
     }
     assert {f"opencode_memory/{name}" for name in wanted} <= names
     assert not [name for name in names if "__pycache__" in name or name.startswith("tests/")]
+
+
+def test_wheel_for_the_other_processor_can_be_loaded(tmp_path: Path) -> None:
+    (other,) = _PROCESSORS.keys() - {machine()}
+    wheel = find_wheel(other)
+    if not Path(f"/proc/sys/fs/binfmt_misc/qemu-{other}").exists():
+        pytest.skip("qemu is not registered for programs of the other processor")
+    if reason := missing():
+        pytest.skip(reason)
+    system = BareSystem.create(tmp_path / "system", architecture=_PROCESSORS[other])
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extract("opencode_memory/_core.abi3.so", system.root / "wheel")
+    output = system.run(
+        "PYTHONPATH=/wheel/opencode_memory python3 -c 'import _core, platform; print(platform.machine(), _core.__name__)'"
+    )
+    assert output == f"{other} _core\n"
 
 
 def test_bare_system_has_nothing_to_build_with(system: BareSystem) -> None:

@@ -1,6 +1,6 @@
 """Windows.
 
-This side is tested with another API in the place of ``windows_api``, and has not run on Windows.
+This side is tested with another API in the place of ``windows_api``, and in Wine. It has not run on Windows.
 
 * Locks are those of ``LockFileEx`` on one byte far behind the end of a file, because a locked byte cannot be read.
 * A file is private through the access list (DACL) of its folder, which new files inherit. Permission bits of POSIX do
