@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 import click
 
@@ -27,10 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        # Escape characters that the terminal's encoding lacks. Otherwise they would end a command in mid-output.
-        for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):
-                stream.reconfigure(errors="backslashreplace")
+        for stream in (sys.stdin, sys.stdout, sys.stderr):
+            choose_encoding(stream, sys.platform)
         code = application.main(words, standalone_mode=False)
         sys.stdout.flush()
     except (click.ClickException, OpencodeMemoryError) as error:
@@ -43,3 +42,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return errors.DONE
     return code if isinstance(code, int) else errors.DONE
+
+
+def choose_encoding(stream: object, platform: str) -> None:
+    """Set the encoding of a standard stream, and escape the characters that it lacks.
+
+    Args:
+        stream: The stream; one that a caller replaced, or none, stays as it is.
+        platform: The value of ``sys.platform``.
+    """
+    if not isinstance(stream, TextIOWrapper):
+        return
+    # Windows uses the code page of the user for pipes and files, but JSON and exports are UTF-8.
+    if platform == "win32" and not stream.isatty():
+        stream.reconfigure(encoding="utf-8")
+    # Otherwise, a character that the terminal cannot show would end a command in mid-output. Input is never changed.
+    if stream.writable():
+        stream.reconfigure(errors="backslashreplace")
