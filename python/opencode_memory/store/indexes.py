@@ -86,10 +86,11 @@ class Indexes:
             Cosines in the order of ``ids``; None for a memory that has no vector yet. All are None if the query cannot
             be embedded.
         """
+        wanted = arguments.texts(ids, field="ids")
         vector = self._queue.embed_query(arguments.readable(query))
         if vector is None:
-            return [None] * len(ids)
-        return [None if one is None else float(one @ vector) for one in self.vectors_of(ids)]
+            return [None] * len(wanted)
+        return [None if one is None else float(one @ vector) for one in self.vectors_of(wanted)]
 
     def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
         """Return whether a memory waits for its vectors.
