@@ -8,6 +8,9 @@ use half::f16;
 
 use crate::kernel::{Kernel, PANEL};
 
+/// Values in a line of the cache. A panel starts with a line, because a load across two lines takes longer.
+const LINE: usize = 16;
+
 /// A matrix in panels, in half precision.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrix<'a> {
@@ -46,7 +49,10 @@ pub fn multiply(
     assert_eq!(source.len(), count * matrix.rows, "rows of the source must be as long as the matrix is high");
     assert_eq!(target.len(), count * matrix.columns, "the target must have room for all rows");
     assert_eq!(bias.len(), matrix.columns, "there must be one bias for each column");
-    panel.resize(matrix.rows * PANEL, 0.0);
+    let length = matrix.rows * PANEL;
+    panel.resize(length + LINE, 0.0);
+    let aligned = panel.as_ptr().align_offset(LINE * size_of::<f32>());
+    let panel = &mut panel[aligned..][..length];
     let panels = matrix.values.chunks_exact(matrix.rows * PANEL);
     for (number, (halves, bias)) in panels.zip(bias.as_chunks::<PANEL>().0).enumerate() {
         kernel.widen(halves, panel);
