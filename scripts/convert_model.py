@@ -197,7 +197,7 @@ def compare(encoder: _core.Encoder, reference: ReferenceModel, tokenizer: Tokeni
     ids = [tokenizer.encode(text).ids for text in (*passages, *queries)]
     ids = [row[: WINDOW - 1] + row[-1:] if len(row) > WINDOW else row for row in ids]
     expected = reference.embed(ids)
-    actual = encoder.embed(ids)
+    actual = np.asarray(encoder.embed(ids))
     cosines = (expected * actual).sum(axis=1)
     found = _nearest(actual, len(passages))
     overlap = [len(set(a) & set(b)) / 10 for a, b in zip(found, _nearest(expected, len(passages)), strict=True)]

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from benches.arrays import to_buffer
+
 if TYPE_CHECKING:
     from opencode_memory.embedding import Embedder
+    from opencode_memory.embedding.base import Vector, Vectors
 
-Vectors = npt.NDArray[np.float32]
+_Array = npt.NDArray[np.float32]
 
 _TEXT: Final = b"text\0"
 _QUERY: Final = b"query\0"
@@ -36,7 +39,7 @@ class CachedEmbedder:
         self._inner = inner
         self._file = file
         self.computed = 0
-        self._queries: dict[str, Vectors] = {}
+        self._queries: dict[str, _Array] = {}
 
     @classmethod
     @contextmanager
@@ -71,31 +74,32 @@ class CachedEmbedder:
         vectors = np.empty((len(texts), self.dimension), np.float32)
         for row, text in enumerate(texts):
             vectors[row] = self._vector(_TEXT, text)
-        return vectors
+        return to_buffer(vectors)
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> Vector:
         """Return a float32 vector of length 1, shape (dimension,)."""
         vector = self._queries.get(text)
-        return self._vector(_QUERY, text) if vector is None else vector
+        return to_buffer(self._vector(_QUERY, text) if vector is None else vector)
 
     def prepare(self, queries: Iterable[str]) -> None:
         """Embed queries in advance, so that a timed recall waits neither for the model nor for a file."""
         self._queries = {query: self._vector(_QUERY, query) for query in queries}
 
-    def _vector(self, kind: bytes, text: str) -> Vectors:
+    def _vector(self, kind: bytes, text: str) -> _Array:
         key = hashlib.blake2b(kind + text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         vector = self._read(key)
         if vector is None:
-            vector = self._inner.embed([text])[0] if kind == _TEXT else self._inner.embed_query(text)
+            inner = self._inner.embed([text]) if kind == _TEXT else self._inner.embed_query(text)
+            vector = np.asarray(inner).reshape(-1)
             self._write(key, vector)
         return vector
 
-    def _read(self, key: bytes) -> Vectors | None:
+    def _read(self, key: bytes) -> _Array | None:
         query = "SELECT value FROM vector WHERE model = ? AND hash = ?"
         row = self._file.execute(query, (self.model_id, key)).fetchone()
         return None if row is None else np.frombuffer(row[0], "<f4").astype(np.float32)
 
-    def _write(self, key: bytes, vector: Vectors) -> None:
+    def _write(self, key: bytes, vector: _Array) -> None:
         value = vector.astype("<f4").tobytes()
         self._file.execute("INSERT OR REPLACE INTO vector VALUES (?, ?, ?)", (self.model_id, key, value))
         self.computed += 1

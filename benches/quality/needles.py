@@ -19,6 +19,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 import opencode_memory
 from opencode_memory import MemoryStore
 from opencode_memory.embedding import BundledEmbedder
@@ -209,7 +211,7 @@ def rank_by_recall(store: MemoryStore, needle: Needle) -> int | None:
 
 def rank_by_cosine(needles: Sequence[Needle], notes: Sequence[str], embedder: CachedEmbedder) -> list[int]:
     """Return the rank of each needle by cosine alone."""
-    texts = embedder.embed(notes)
+    texts = np.asarray(embedder.embed(notes))
     ranks = []
     for number, needle in enumerate(needles):
         cosines = texts @ embedder.embed_query(needle.question)

@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benches.arrays import to_buffer
+
 from .vectors import DIMENSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
+
+    from opencode_memory.embedding.base import Vector, Vectors
 
 
 class PrecomputedEmbedder:
@@ -33,13 +37,13 @@ class PrecomputedEmbedder:
         """Drop all vectors, to limit memory during a long build."""
         self._vectors.clear()
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of ``texts``, (len(texts), 384)."""
-        return np.stack([self._vectors[text] for text in texts])
+        return to_buffer(np.stack([self._vectors[text] for text in texts]))
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
+    def embed_query(self, text: str) -> Vector:
         """Return the vector of a query, (384,)."""
-        return self._vectors[text]
+        return to_buffer(self._vectors[text])
 
     def chunk(self, text: str) -> list[str]:
         """Return the text whole: every text of the benchmark fits."""
@@ -52,15 +56,15 @@ class HashedEmbedder:
     model_id = "hashed"
     dimension = DIMENSION
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors, (len(texts), 384)."""
-        return np.stack([self.embed_query(text) for text in texts])
+        return to_buffer(np.stack([self.embed_query(text) for text in texts]))
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
+    def embed_query(self, text: str) -> Vector:
         """Return a unit vector, (384,)."""
         seed = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
         vector = np.random.default_rng(seed).standard_normal(DIMENSION, dtype=np.float32)
-        return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+        return to_buffer(vector / np.linalg.norm(vector))
 
     def chunk(self, text: str) -> list[str]:
         """Return the text whole."""

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from opencode_memory import MemoryStore
+    from opencode_memory.embedding.base import Vector
 
 _OF_SESSION: Final = 100
 """Turns of one session."""
@@ -60,7 +58,7 @@ class _AlsoModel(PrecomputedEmbedder):
         self._model = BundledEmbedder()
         self._model.load()
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
+    def embed_query(self, text: str) -> Vector:
         if self.embeds:
             self._model.embed_query(f"{text} {self.search}")
         return super().embed_query(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pytest
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from opencode_memory.embedding.base import Embedder, Vectors
+
+Array: TypeAlias = "npt.NDArray[np.float32]"
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "data" / "embedding_golden.json").read_text(encoding="utf-8"))
 TEXTS = [entry["text"] for entry in GOLDEN]
@@ -40,7 +42,7 @@ class CountingEncoder:
         self.runs += 1
         vectors = np.zeros((len(rows), 384), np.float32)
         vectors[np.arange(len(rows)), [len(row) for row in rows]] = 1
-        return vectors
+        return vectors.data.cast("B").cast("f", vectors.shape)
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def encoder(monkeypatch: pytest.MonkeyPatch) -> CountingEncoder:
     return counting
 
 
-def cosines(first: npt.ArrayLike, second: npt.ArrayLike) -> Vectors:
+def cosines(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
     return np.asarray((np.asarray(first) * np.asarray(second)).sum(axis=1))
 
 
@@ -76,10 +78,11 @@ def test_unknown_level_of_the_processor_is_refused() -> None:
         _core.Encoder(find_model().weights.path, level="avx1024")
 
 
-def test_vectors_are_float32_rows_of_length_one(embedder: Embedder) -> None:
+def test_vectors_are_read_only_float32_rows_of_length_one(embedder: Embedder) -> None:
     vectors = embedder.embed(TEXTS)
 
-    assert vectors.dtype == np.float32
+    assert vectors.format == "f"
+    assert vectors.readonly
     assert vectors.shape == (len(TEXTS), embedder.dimension)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
@@ -95,7 +98,7 @@ def test_company_in_a_batch_does_not_change_a_vector(embedder: BundledEmbedder) 
 
 def test_vectors_come_in_the_order_of_the_texts(embedder: BundledEmbedder) -> None:
     forwards = embedder.embed(TEXTS)
-    backwards = embedder.embed(TEXTS[::-1])
+    backwards = np.asarray(embedder.embed(TEXTS[::-1]))
 
     assert cosines(forwards, backwards[::-1]).min() > 0.999_99
 
@@ -103,19 +106,19 @@ def test_vectors_come_in_the_order_of_the_texts(embedder: BundledEmbedder) -> No
 def test_no_texts_give_no_rows() -> None:
     vectors = BundledEmbedder().embed([])
 
-    assert vectors.shape == (0, 384)
-    assert vectors.dtype == np.float32
+    assert len(vectors) == 0
+    assert vectors.format == "f"
 
 
 @pytest.mark.parametrize(
     "text", ["", " \n", "\ud800", "\udfff and text", "a\0b", "\u200b", "[PAD] [SEP]", "x" * 1_000_000]
 )
 def test_odd_texts_have_a_vector(embedder: BundledEmbedder, text: str) -> None:
-    assert np.linalg.norm(embedder.embed([text])[0]) == pytest.approx(1, abs=1e-5)
+    assert np.linalg.norm(embedder.embed([text])) == pytest.approx(1, abs=1e-5)
 
 
 def test_a_lone_surrogate_counts_as_an_unknown_character(embedder: BundledEmbedder) -> None:
-    with_surrogate, without = embedder.embed(["before \ud800 after", "before \ufffd after"])
+    with_surrogate, without = np.asarray(embedder.embed(["before \ud800 after", "before \ufffd after"]))
 
     assert with_surrogate @ without == pytest.approx(1, abs=1e-5)
 
@@ -124,8 +127,8 @@ def test_a_text_beyond_the_window_is_represented_to_its_end(embedder: BundledEmb
     beginning = "The migration moves every table to the new schema. " * 40
     ending = "My grandmother grows red tomatoes in her garden. " * 40
 
-    whole, cut_off = embedder.embed([beginning + ending, beginning])
-    query = embedder.embed_query("gardening and vegetables")
+    whole, cut_off = np.asarray(embedder.embed([beginning + ending, beginning]))
+    query = np.asarray(embedder.embed_query("gardening and vegetables"))
 
     assert whole @ query > cut_off @ query + 0.1
     assert np.linalg.norm(whole) == pytest.approx(1, abs=1e-5)
@@ -135,23 +138,25 @@ def test_a_long_text_has_the_weighted_mean_of_its_chunks(embedder: BundledEmbedd
     text = "".join(f"Paragraph {number} is about {TEXTS[number % 4]}\n\n" for number in range(60))
     chunks = embedder.chunk(text)
     weights = [len(embedder._tokenization.ids(chunk)) for chunk in chunks]
-    mean = np.average(embedder.embed(chunks), axis=0, weights=weights)
+    mean = np.average(np.asarray(embedder.embed(chunks)), axis=0, weights=weights)
 
-    between = embedder.embed(["short", text, "short"])
+    between = np.asarray(embedder.embed(["short", text, "short"]))
 
     assert between[1] == pytest.approx(mean / np.linalg.norm(mean), abs=1e-4)
     assert between[0] == pytest.approx(between[2], abs=1e-4)
 
 
 def test_a_paraphrase_is_nearer_than_another_subject(embedder: BundledEmbedder) -> None:
-    question = embedder.embed_query("which database holds the data?")
-    answer, other = embedder.embed(["All data is kept in SQLite.", "The logo is blue."])
+    question = np.asarray(embedder.embed_query("which database holds the data?"))
+    answer, other = np.asarray(embedder.embed(["All data is kept in SQLite.", "The logo is blue."]))
 
     assert question @ answer > question @ other + 0.2
 
 
 def test_a_query_has_the_vector_of_its_text(embedder: BundledEmbedder) -> None:
-    assert embedder.embed_query(TEXTS[1]) == pytest.approx(embedder.embed([TEXTS[1]])[0], abs=1e-5)
+    assert np.asarray(embedder.embed_query(TEXTS[1])) == pytest.approx(
+        np.asarray(embedder.embed([TEXTS[1]]))[0], abs=1e-5
+    )
 
 
 def test_a_query_is_embedded_once(encoder: CountingEncoder) -> None:
@@ -166,7 +171,7 @@ def test_a_query_is_embedded_once(encoder: CountingEncoder) -> None:
 
 def test_a_cached_query_cannot_be_changed_by_its_reader(encoder: CountingEncoder) -> None:
     del encoder
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(TypeError, match="read-only"):
         BundledEmbedder().embed_query("mine")[0] = 2
 
 
@@ -222,7 +227,7 @@ def test_an_unusable_vector_is_an_error(
         vectors = np.eye(len(rows), 384, dtype=np.float32)
         vectors[-1] *= 0
         vectors[-1, 0] = value
-        return vectors
+        return vectors.data.cast("B").cast("f", vectors.shape)
 
     monkeypatch.setattr(encoder, "embed", embed)
     with pytest.raises(EmbeddingError, match="not of length 1"):
@@ -250,11 +255,11 @@ def test_threads_share_one_load_and_get_their_own_results(
     monkeypatch.setattr(_core, "Encoder", load)
     shared = BundledEmbedder(threads=2)
     start = threading.Barrier(8)
-    results: dict[int, Vectors] = {}
+    results: dict[int, Array] = {}
 
     def work(number: int) -> None:
         start.wait()
-        results[number] = shared.embed(TEXTS[number:] + TEXTS[:number])
+        results[number] = np.asarray(shared.embed(TEXTS[number:] + TEXTS[:number]))
 
     workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for worker in workers:
@@ -263,7 +268,7 @@ def test_threads_share_one_load_and_get_their_own_results(
         worker.join()
 
     assert len(loads) == 1
-    expected = embedder.embed(TEXTS)
+    expected = np.asarray(embedder.embed(TEXTS))
     for number, vectors in results.items():
         assert cosines(vectors, np.roll(expected, -number, axis=0)).min() > 0.999_99
 

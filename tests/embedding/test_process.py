@@ -35,13 +35,35 @@ def test_nothing_heavy_is_imported_before_the_first_text() -> None:
     assert heavy == "[]"
 
 
+def test_bundled_model_and_engine_need_no_numpy(tmp_path: Path) -> None:
+    """The package takes 73 MB, and only a model in a folder uses it."""
+    found = run(f"""
+        import sys
+        sys.modules["numpy"] = None
+        import opencode_memory
+        from opencode_memory._core import place_vectors
+        from opencode_memory.embedding.rows import to_rows
+        from opencode_memory.server.pages.topics import find_topics
+        with opencode_memory.open({str(tmp_path)!r}, background=False) as store:
+            texts = ["The cat sat on the windowsill. " * 60, "PostgreSQL was chosen over MySQL"]
+            ids = [store.remember(text).id for text in texts]
+            store.indexes.embed_pending()
+            assert store.recall("feline")[0].memory.id == ids[0]
+            vectors = store.indexes.vectors_of(ids)
+            rows = to_rows([value for vector in vectors for value in vector], len(vectors[0]))
+            topics = find_topics(texts, rows)
+            print(len(place_vectors(rows, [topic.members for topic in topics])))
+    """)
+
+    assert found == "2"
+
+
 def test_nothing_is_reported_to_anybody(tmp_path: Path) -> None:
     """onnxruntime's telemetry would leave a device id and a database in the home folder, and an uploader thread."""
     threads = run(
         """
         import sys
         from pathlib import Path
-        import numpy
         from opencode_memory.embedding import BundledEmbedder
         def native_threads():
             return len(list(Path("/proc/self/task").iterdir())) if sys.platform == "linux" else 0

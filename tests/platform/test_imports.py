@@ -12,7 +12,7 @@ POSIX_NAMES = ("O_CLOEXEC", "O_DIRECTORY", "O_NOFOLLOW", "O_NONBLOCK", "fchmod",
 ONE_SIDE = {f"{PACKAGE}.platform.posix", f"{PACKAGE}.platform.windows_api"}
 _PROGRAM = """
 import asyncio, concurrent.futures, importlib, multiprocessing, os, shutil, signal, subprocess, sys, tempfile, uuid
-import anyio, httpx2, mcp, numpy, starlette, uvicorn, watchfiles, websockets
+import anyio, httpx2, mcp, starlette, uvicorn, watchfiles, websockets
 for name in {names}:
     delattr(os, name)
 for name in {posix}:

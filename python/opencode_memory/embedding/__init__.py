@@ -2,8 +2,8 @@
 
 Read ``base`` for what the store asks of an embedder, then ``bundled`` for the one that is shipped. It splits a text
 with ``tokenization`` and ``chunking``, and runs batches with ``batching``; ``registry`` knows the files, and the model
-itself is computed in ``rust/embed``. ``folder`` and ``served`` are embedders of other models. Importing this package
-loads neither the engine nor numpy.
+itself is computed in ``rust/embed``. ``folder`` and ``served`` are embedders of other models; ``rows`` holds vectors.
+Importing this package does not load the engine.
 """
 
 from opencode_memory.embedding.base import Embedder

@@ -6,15 +6,18 @@ An embedder turns texts into vectors of length 1 whose dot product says how clos
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    import numpy.typing as npt
+Vectors: TypeAlias = "memoryview[float]"
+"""Vectors of 32-bit floats, one row for each. Without rows it has one dimension, because it cannot have two then.
 
-    Vectors = npt.NDArray[np.float32]
+The engine takes any buffer of this form, for example an array of numpy.
+"""
+Vector: TypeAlias = "memoryview[float]"
+"""A vector of 32-bit floats, with one dimension."""
 
 
 class Embedder(Protocol):
@@ -48,7 +51,7 @@ class Embedder(Protocol):
             EmbeddingError: The model could not be loaded or did not give a usable vector; no partial result.
         """
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> Vector:
         """Embed what somebody searches for; recent queries are answered from memory.
 
         Returns:

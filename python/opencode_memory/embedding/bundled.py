@@ -1,8 +1,8 @@
 """The embedder that is shipped with the package: all-MiniLM-L6-v2 on the CPU, without any network.
 
 The weights are stored in 16 bits and mapped from their file, so processes share them. ``rust/embed`` widens them while
-it multiplies; all arithmetic is in 32 bits. Importing this module costs nothing: the engine, numpy and the model are
-loaded by the first text.
+it multiplies; all arithmetic is in 32 bits. Importing this module costs nothing: the engine and the model are loaded by
+the first text.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.embedding.batching import plan_batches, run_batches
 from opencode_memory.embedding.chunking import MAX_CHUNKS, cut, surely_fits
 from opencode_memory.embedding.registry import find_model
+from opencode_memory.embedding.rows import Rows, first_row
 from opencode_memory.embedding.tokenization import Tokenization
-from opencode_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from opencode_memory._core import Encoder
-    from opencode_memory.embedding.base import Vectors
+    from opencode_memory.embedding.base import Vector, Vectors
     from opencode_memory.embedding.registry import Model
 
 MAX_THREADS: Final = 4
@@ -39,8 +39,6 @@ MAX_QUERY_CHUNKS: Final = 4
 
 _FRAME: Final = 2
 """Tokens that the model wants around each text."""
-
-_NORM_TOLERANCE: Final = 1e-3
 
 
 class BundledEmbedder:
@@ -112,7 +110,7 @@ class BundledEmbedder:
         """
         return self._embed(texts, max_chunks=MAX_CHUNKS, progress=progress)
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> Vector:
         """Embed a query; see ``Embedder.embed_query``.
 
         Of a query much longer than the window, ``MAX_QUERY_CHUNKS`` pieces from its beginning to its end are read.
@@ -123,10 +121,8 @@ class BundledEmbedder:
     def _content_window(self) -> int:
         return self._model.window - _FRAME
 
-    def _embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._embed([text], max_chunks=MAX_QUERY_CHUNKS)[0]
-        vector.setflags(write=False)
-        return vector
+    def _embed_query(self, text: str) -> Vector:
+        return first_row(self._embed([text], max_chunks=MAX_QUERY_CHUNKS), self.dimension)
 
     def _cut(self, text: str, max_chunks: int) -> list[str]:
         return cut(text, self._tokenization.words(text), window=self._content_window, max_chunks=max_chunks)
@@ -134,42 +130,30 @@ class BundledEmbedder:
     def _embed(
         self, texts: Sequence[str], *, max_chunks: int, progress: Callable[[int, int], None] | None = None
     ) -> Vectors:
-        import numpy as np  # noqa: PLC0415 - loaded with the model
+        from opencode_memory._core import join_pieces  # noqa: PLC0415  the command line starts faster without it
 
         rows: list[list[int]] = []
-        first_rows: list[int] = []
+        pieces: list[int] = []
         for text in texts:
-            first_rows.append(len(rows))
+            before = len(rows)
             ids = self._tokenization.ids(text)
             if len(ids) <= self._model.window:
                 rows.append(ids)
             else:
                 rows.extend(self._tokenization.ids(piece) for piece in self._cut(text, max_chunks))
-        vectors = self._run(rows, progress)
-        if len(rows) > len(texts):
-            weights = np.array([len(ids) for ids in rows], np.float32)
-            vectors = np.add.reduceat(vectors * weights[:, None], first_rows)
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        # The comparison is false for NaN, too.
-        if not np.all(np.abs(np.linalg.norm(vectors, axis=1) - 1) < _NORM_TOLERANCE):
-            message = f"the model {self.model_id} returned a vector that is not of length 1; nothing was kept"
-            error = EmbeddingError(message)
-            error.hint = "check the model with `opencode-memory doctor`"
-            raise error
-        return vectors
+            pieces.append(len(rows) - before)
+        return join_pieces(self._run(rows, progress), pieces, [len(ids) for ids in rows])
 
     def _run(self, rows: Sequence[Sequence[int]], progress: Callable[[int, int], None] | None) -> Vectors:
         """Run the model over token ids; shape (number of rows, dimension), in their order."""
-        import numpy as np  # noqa: PLC0415 - loaded with the model
-
-        vectors = np.empty((len(rows), self.dimension), np.float32)
+        vectors = Rows(len(rows), self.dimension)
         if not rows:
-            return vectors
+            return vectors.view()
         encoder = self._load_encoder()
         finished = 0
 
         def run(batch: list[int]) -> None:
-            vectors[batch] = encoder.embed([rows[index] for index in batch])
+            vectors.put(batch, encoder.embed([rows[index] for index in batch]))
 
         def done(batch: list[int]) -> None:
             nonlocal finished
@@ -179,7 +163,7 @@ class BundledEmbedder:
 
         batches = plan_batches([len(ids) for ids in rows], workers=self._threads)
         run_batches(run, batches, threads=self._threads, done=done)
-        return vectors
+        return vectors.view()
 
     def _load_encoder(self) -> Encoder:
         if self._encoder is None:

@@ -22,11 +22,8 @@ from opencode_memory.store.embed import Progress, embed_pending
 from opencode_memory.store.embedder_choice import EmbedderChoice
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from opencode_memory._core import Engine
-    from opencode_memory.embedding.base import Embedder
+    from opencode_memory.embedding.base import Embedder, Vector
 
 _log: Final = logging.getLogger(__name__)
 
@@ -117,7 +114,7 @@ class EmbeddingQueue:
                 return None
             return embed_pending(self._engine, embedder, limit=limit, compare=False, skip=skip, on_failure=on_failure)
 
-    def embed_query(self, query: str, *, of_sessions: bool = False) -> npt.NDArray[np.float32] | None:
+    def embed_query(self, query: str, *, of_sessions: bool = False) -> Vector | None:
         """Embed a query; None if the store has no vectors of this model, or if the model fails.
 
         Args:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from operator import mul
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import CorruptStoreError, InvalidInputError
@@ -13,10 +14,8 @@ from opencode_memory.store.embedding_models import EmbeddingModels
 from opencode_memory.store.reports import RebuildReport, RepairReport, VerifyReport
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from opencode_memory._core import Engine
+    from opencode_memory.embedding.base import Vector
     from opencode_memory.store.embedding_queue import EmbeddingQueue
 
 _OF_SQLITE: Final = re.compile(r"SQLite: .*\bindex\b")
@@ -71,7 +70,7 @@ class Indexes:
             self._queue.matching_embedder(), limit=most, skip=skip, on_failure=on_failure
         )
 
-    def vectors_of(self, ids: Sequence[str]) -> list[npt.NDArray[np.float32] | None]:
+    def vectors_of(self, ids: Sequence[str]) -> list[Vector | None]:
         """Return the vector of the first chunk of each memory, by full id; None for a memory that has none yet.
 
         Returns:
@@ -90,7 +89,7 @@ class Indexes:
         vector = self._queue.embed_query(arguments.readable(query))
         if vector is None:
             return [None] * len(wanted)
-        return [None if one is None else float(one @ vector) for one in self.vectors_of(wanted)]
+        return [None if one is None else sum(map(mul, one, vector)) for one in self.vectors_of(wanted)]
 
     def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
         """Return whether a memory waits for its vectors.

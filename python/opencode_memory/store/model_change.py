@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.embedding.rows import to_rows
 from opencode_memory.errors import ConflictError, EmbeddingError, InvalidInputError
 from opencode_memory.store.embed import works
 
@@ -97,9 +98,7 @@ def _stage_texts(engine: Engine, embedder: Embedder, up_to_key: int, texts: list
     for batch, vectors in _embed_around_failures(embedder, new):
         engine.stage_embeddings(embedder.model_id, up_to_key, batch, vectors)
         done.update(batch)
-    import numpy as np  # noqa: PLC0415  slow to import, and most commands embed nothing
-
-    engine.stage_embeddings(embedder.model_id, up_to_key, [], np.empty((0, embedder.dimension), np.float32))
+    engine.stage_embeddings(embedder.model_id, up_to_key, [], to_rows((), embedder.dimension))
     return [cut if done.issuperset(cut) else [] for cut in pieces]
 
 

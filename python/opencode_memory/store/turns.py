@@ -20,10 +20,8 @@ from opencode_memory.store.amendments import announces_change, put_amendments_fi
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
     from opencode_memory._core import Engine
+    from opencode_memory.embedding.base import Vector
     from opencode_memory.store.embedding_queue import EmbeddingQueue
 
 MOST_CHUNKS: Final = 2
@@ -136,7 +134,7 @@ class Turns:
         embedder = self._queue.session_embedder()
         texts = [redact(turn.text)[0] for page in pages for turn in page.turns]
         chunks = [embedder.chunk(text)[:MOST_CHUNKS] for text in texts]
-        vectors = embedder.embed([piece for pieces in chunks for piece in pieces]).reshape(-1, embedder.dimension)
+        vectors = embedder.embed([piece for pieces in chunks for piece in pieces])
         rows = iter(pairwise(accumulate((len(pieces) for pieces in chunks), initial=0)))
         ready = iter(texts)
         return self._engine.put_turns(
@@ -208,7 +206,7 @@ class Turns:
         )
         return [records.hit(hit, explained=explain) for hit in memories], self._to_hits(turns, limit, explain=explain)
 
-    def _embed(self, query: str) -> tuple[str, npt.NDArray[np.float32]] | None:
+    def _embed(self, query: str) -> tuple[str, Vector] | None:
         """Return the name of the model of the session index, and the vector of a query."""
         vector = self._queue.embed_query(query, of_sessions=True)
         return None if vector is None else (self._queue.session_embedder().model_id, vector)

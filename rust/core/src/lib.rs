@@ -2,8 +2,8 @@
 //!
 //! [`engine::Engine`] is the entry point. The modules below it, in order of dependence, are [`model`] (values and
 //! limits), [`text`] (terms, secrets, comparison of statements), [`store`] (`SQLite`, the source of truth), [`index`]
-//! (tantivy and usearch, derived from the store) and [`recall`] (the read path). The core uses no network and no
-//! environment variables, and it does not log; operations return reports.
+//! (tantivy and usearch, derived from the store) and [`recall`] (the read path). [`map`] needs none of them. The core uses
+//! no network and no environment variables, and it does not log; operations return reports.
 
 pub mod allocator;
 pub mod clock;
@@ -13,6 +13,7 @@ pub mod engine;
 pub mod error;
 mod ids;
 pub mod index;
+pub mod map;
 pub mod model;
 mod platform;
 pub mod recall;

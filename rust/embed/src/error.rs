@@ -38,6 +38,26 @@ pub enum Error {
         /// Size of the vocabulary.
         size: usize,
     },
+    /// The numbers of vectors, pieces and texts do not fit together.
+    #[error("{values} values are no vectors of {dimension} for {pieces} pieces of {texts} texts")]
+    Shape {
+        /// Number of values.
+        values: usize,
+        /// Length of a vector.
+        dimension: usize,
+        /// Number of pieces.
+        pieces: usize,
+        /// Number of texts.
+        texts: usize,
+    },
+    /// A vector does not have length 1, so it cannot be compared.
+    #[error("the model returned a vector that is not of length 1, but of {length}; nothing was kept")]
+    NotUnit {
+        /// Place of its text.
+        text: usize,
+        /// Its length.
+        length: f32,
+    },
 }
 
 impl Error {

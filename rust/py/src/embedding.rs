@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use opencode_memory_embed as embed;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+
+use crate::vectors::{GivenVectors, vectors_for_python};
 
 /// The forward pass of the bundled model.
 #[pyclass(frozen, module = "opencode_memory._core")]
@@ -40,9 +41,9 @@ impl Encoder {
     }
 
     /// Embed texts given as token ids; float32, one row of length 1 for each text.
-    fn embed<'py>(&self, py: Python<'py>, texts: Vec<Vec<u32>>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    fn embed<'py>(&self, py: Python<'py>, texts: Vec<Vec<u32>>) -> PyResult<Bound<'py, PyAny>> {
         let vectors = py.detach(|| self.0.embed(&texts)).map_err(|error| to_exception(py, &error))?;
-        vectors.into_pyarray(py).reshape([texts.len(), self.0.dimension()])
+        vectors_for_python(py, &vectors, self.0.dimension())
     }
 }
 
@@ -69,14 +70,33 @@ impl Tokenizer {
     }
 }
 
+/// Give each text one vector: that of its only piece, or the direction of the mean of its pieces, weighted by tokens.
+///
+/// `pieces`: the number of rows of each text.
+#[pyfunction]
+pub fn join_pieces(
+    py: Python<'_>,
+    vectors: GivenVectors,
+    pieces: Vec<usize>,
+    tokens: Vec<usize>,
+) -> PyResult<Bound<'_, PyAny>> {
+    let dimension = vectors.dimension;
+    let joined = py.detach(|| embed::join(&vectors.values, dimension, &pieces, &tokens));
+    vectors_for_python(py, &joined.map_err(|error| to_exception(py, &error))?, dimension)
+}
+
 fn to_exception(py: Python<'_>, error: &embed::Error) -> PyErr {
     let class = match error {
         embed::Error::Unreadable { .. } | embed::Error::Damaged { .. } => "ModelNotFoundError",
         _ => "EmbeddingError",
     };
-    let build = || {
+    let build = || -> PyResult<PyErr> {
         let class = py.import("opencode_memory.errors")?.getattr(class)?;
-        class.call1((error.to_string(),)).map(PyErr::from_value)
+        let exception = class.call1((error.to_string(),))?;
+        if matches!(error, embed::Error::NotUnit { .. }) {
+            exception.setattr("hint", "check the model with `opencode-memory doctor`")?;
+        }
+        Ok(PyErr::from_value(exception))
     };
     build().unwrap_or_else(|failure| failure)
 }

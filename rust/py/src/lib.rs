@@ -8,16 +8,21 @@ mod convert;
 mod embedding;
 mod engine;
 mod errors;
+mod map;
+mod vectors;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::embedding::{Encoder, Tokenizer};
+    use super::embedding::{Encoder, Tokenizer, join_pieces};
 
     #[pymodule_export]
     use super::engine::Engine;
+
+    #[pymodule_export]
+    use super::map::{group_vectors, place_vectors};
 
     #[pymodule_export]
     use super::functions::{is_sound_store, limit_arenas, redact, restore_beside, subject, terms};

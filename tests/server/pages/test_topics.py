@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from opencode_memory.server.pages.topics import find_topics, place
+from opencode_memory._core import place_vectors
+from opencode_memory.server.pages.topics import Topic, find_topics
 
 DIMENSION = 16
 TEXTS = [
@@ -22,6 +23,10 @@ def vectors_of(groups: list[int], *, noise: float = 0.1) -> npt.NDArray[np.float
     centres = np.eye(DIMENSION, dtype=np.float32)
     found = centres[groups] + noise * random.standard_normal((len(groups), DIMENSION)).astype(np.float32)
     return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def place(vectors: npt.NDArray[np.float32], topics: list[Topic]) -> npt.NDArray[np.float64]:
+    return np.array(place_vectors(vectors, [topic.members for topic in topics]))
 
 
 def test_memories_of_one_meaning_are_one_topic_with_its_own_words() -> None:

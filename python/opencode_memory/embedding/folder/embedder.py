@@ -11,9 +11,10 @@ from opencode_memory.embedding.batching import run_batches
 from opencode_memory.embedding.folder.padding import plan_padded_batches
 from opencode_memory.embedding.folder.session import FolderSession
 from opencode_memory.embedding.folder.tokenization import FolderTokenization
+from opencode_memory.embedding.rows import Rows, first_row
 
 if TYPE_CHECKING:
-    from opencode_memory.embedding.base import Embedder, Vectors
+    from opencode_memory.embedding.base import Embedder, Vector, Vectors
     from opencode_memory.embedding.folder.description import FolderModel
 
 QUERY_CACHE_SIZE: Final = 512
@@ -57,30 +58,26 @@ class FolderEmbedder:
         """Embed texts; see ``Embedder.embed``."""
         return self._run([self._model.text_prefix + text for text in texts])
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> Vector:
         """Embed a query; see ``Embedder.embed_query``."""
         return self._cached_query(text[:LONGEST_QUERY])
 
-    def _embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._run([self._model.query_prefix + text])[0]
-        vector.setflags(write=False)
-        return vector
+    def _embed_query(self, text: str) -> Vector:
+        return first_row(self._run([self._model.query_prefix + text]), self.dimension)
 
     def _run(self, texts: Sequence[str]) -> Vectors:
-        import numpy as np  # noqa: PLC0415 - loaded with the model
-
-        vectors = np.empty((len(texts), self.dimension), np.float32)
+        vectors = Rows(len(texts), self.dimension)
         if not texts:
-            return vectors
+            return vectors.view()
         rows = [self._ids(text) for text in texts]
         session = self._load()
 
         def run(batch: list[int]) -> None:
-            vectors[batch] = session.run([rows[index] for index in batch])
+            vectors.put(batch, session.run([rows[index] for index in batch]))
 
         batches = plan_padded_batches([len(ids) for ids in rows], workers=self._threads)
         run_batches(run, batches, threads=self._threads, done=lambda _batch: None)
-        return vectors
+        return vectors.view()
 
     def _ids(self, text: str) -> list[int]:
         """Return the tokens; of too many, the first ones and the last, which may end the text for the model."""

@@ -64,13 +64,13 @@ class FolderSession:
             message = f"the model {self._model.model_id} failed on a batch of shape {ids.shape}: {error}"
             raise EmbeddingError(message) from error
         pooled = output if output.ndim == 2 else self._pool(output, mask)  # noqa: PLR2004  rows and values
-        vectors: Vectors = pooled[:, : self._model.dimension].astype(np.float32)
+        vectors: npt.NDArray[np.float32] = pooled[:, : self._model.dimension].astype(np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         # The comparison is false for NaN, too.
         if vectors.shape[1] != self._model.dimension or not np.all((lengths > 0) & (lengths < np.inf)):
             raise EmbeddingError(f"the model {self._model.model_id} returned a vector that cannot be compared")
         vectors /= lengths
-        return vectors
+        return vectors.data.cast("B").cast("f", vectors.shape)
 
     def _feed(self, ids: npt.NDArray[np.int64], mask: npt.NDArray[np.int64]) -> dict[str, Any]:
         import numpy as np  # noqa: PLC0415 - loaded with the model

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import redact
+from opencode_memory.embedding.rows import Rows, first_row
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.text.pasted import strip_private
 
 if TYPE_CHECKING:
-    from opencode_memory.embedding.base import Embedder, Vectors
+    from opencode_memory.embedding.base import Embedder, Vector, Vectors
     from opencode_memory.embedding.served.client import Client
     from opencode_memory.embedding.served.settings import ServedModel
 
@@ -54,23 +55,19 @@ class ServedEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts; see ``Embedder.embed``."""
-        import numpy as np  # noqa: PLC0415 - loaded with the first text
-
-        vectors = np.empty((len(texts), self.dimension), np.float32)
+        vectors = Rows(len(texts), self.dimension)
         for start, batch in _split(texts):
             prepared = [self._model.text_prefix + _sendable(text) for text in batch]
-            vectors[start : start + len(batch)] = self._client.embed_texts(prepared)
-        return vectors
+            vectors.put(range(start, start + len(batch)), self._client.embed_texts(prepared))
+        return vectors.view()
 
-    def embed_query(self, text: str) -> Vectors:
+    def embed_query(self, text: str) -> Vector:
         """Embed a query; see ``Embedder.embed_query``."""
         # Redact first, because the cut could leave a part of a secret that is no longer recognised.
         return self._cached_query(_sendable(text)[:LONGEST_QUERY])
 
-    def _embed_query(self, text: str) -> Vectors:
-        vector: Vectors = self._client.embed_query(self._model.query_prefix + text)[0]
-        vector.setflags(write=False)
-        return vector
+    def _embed_query(self, text: str) -> Vector:
+        return first_row(self._client.embed_query(self._model.query_prefix + text), self.dimension)
 
 
 def _sendable(text: str) -> str:

@@ -7,10 +7,12 @@ https://docs.voyageai.com/reference/embeddings-api.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.embedding import EmbeddingProvider
+from opencode_memory.embedding.rows import to_rows
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.http_client.strict_json import parse_json
 
@@ -50,8 +52,6 @@ def parse_vectors(model: ServedModel, body: bytes, *, count: int) -> Vectors:
     Raises:
         EmbeddingError: The answer has another form, lacks a vector, or has a vector that cannot be compared.
     """
-    import numpy as np  # noqa: PLC0415 - loaded with the first text
-
     try:
         answer = parse_json(body.decode())
     except ValueError as error:
@@ -63,15 +63,15 @@ def parse_vectors(model: ServedModel, body: bytes, *, count: int) -> Vectors:
     # Each vector must belong to a known text. Another order or number would store vectors with the wrong texts.
     if any(type(index) is not int for index in indexes) or indexes != list(range(count)):
         raise _refuse(model, f"does not have the indexes 0 to {count - 1} in their order ({len(data)} vectors)")
-    rows = np.empty((count, model.dimension), np.float64)
-    for row, item in zip(rows, data, strict=True):
-        row[:] = _parse_vector(model, item.get("embedding"))
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    # The comparison is false for NaN, too.
-    if not np.all((norms > 0) & (norms < np.inf)):
-        raise _refuse(model, "has a vector of zeros, or with a number that is not finite")
-    vectors: Vectors = (rows / norms).astype(np.float32)
-    return vectors
+    values: list[float] = []
+    for item in data:
+        row = _parse_vector(model, item.get("embedding"))
+        length = math.hypot(*row)
+        # The comparison is false for NaN, too.
+        if not 0 < length < math.inf:
+            raise _refuse(model, "has a vector of zeros, or with a number that is not finite")
+        values += (value / length for value in row)
+    return to_rows(values, model.dimension)
 
 
 def _parse_vector(model: ServedModel, written: Any) -> list[float]:

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Final
 
-import numpy as np
-
+from opencode_memory._core import place_vectors
+from opencode_memory.embedding.rows import to_rows
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, Memory
 from opencode_memory.server.pages.asked import Asked, Page
 from opencode_memory.server.pages.browse import choices
-from opencode_memory.server.pages.topics import find_topics, place
+from opencode_memory.server.pages.topics import find_topics
 
 _NUMBERS: Final = {"day": 30, "week": 26, "month": 24}
 _HEADLINES: Final = 3
@@ -92,15 +92,14 @@ def show_map(asked: Asked) -> Page:
     known = [(memory, vector) for memory, vector in zip(found, vectors, strict=True) if vector is not None]
     topics: list[dict[str, Any]] = []
     if known:
-        matrix = np.stack([vector for _, vector in known])
-        groups = find_topics([memory.content for memory, _ in known], matrix)
-        places = place(matrix, groups)
+        rows = to_rows(chain.from_iterable(vector for _, vector in known), len(known[0][1]))
+        groups = find_topics([memory.content for memory, _ in known], rows)
+        places = place_vectors(rows, [topic.members for topic in groups])
         topics = [
             {
                 "name": topic.name or "other",
                 "points": [
-                    Point(memory=known[member][0], x=float(places[member][0]), y=float(places[member][1]))
-                    for member in topic.members
+                    Point(memory=known[member][0], x=places[member][0], y=places[member][1]) for member in topic.members
                 ],
             }
             for topic in groups

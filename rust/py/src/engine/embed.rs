@@ -1,11 +1,11 @@
 //! Methods for computing and storing embeddings.
 
-use numpy::{PyArray1, PyReadonlyArray2};
 use opencode_memory_core::Error;
 use opencode_memory_core::store::embedding::Chunk;
 use pyo3::prelude::*;
 
 use super::Engine;
+use crate::vectors::{GivenVectors, vector_for_python};
 
 /// A memory's key and its chunks: each a text and the row of its vector.
 type GivenChunks = (i64, Vec<(String, Option<usize>)>);
@@ -42,15 +42,15 @@ impl Engine {
         py: Python<'_>,
         model: &str,
         memories: Vec<GivenChunks>,
-        vectors: PyReadonlyArray2<'_, f32>,
+        vectors: GivenVectors,
     ) -> PyResult<(usize, usize)> {
-        let rows: Vec<Vec<f32>> = vectors.as_array().rows().into_iter().map(|row| row.to_vec()).collect();
         let batch = self.run(py, || {
+            let rows: Vec<&[f32]> = vectors.rows().collect();
             let mut owned = Vec::with_capacity(memories.len());
             for (key, chunks) in memories {
                 let chunks = chunks.into_iter().map(|(text, row)| {
                     let vector = match row {
-                        Some(row) => Some(rows.get(row).cloned().ok_or_else(|| {
+                        Some(row) => Some(rows.get(row).map(|row| row.to_vec()).ok_or_else(|| {
                             Error::over_limit("vectors", format!("there is no row {row}"), rows.len())
                         })?),
                         None => None,
@@ -64,9 +64,9 @@ impl Engine {
         Ok((batch.stored, batch.outdated))
     }
 
-    fn vectors_of<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Vec<Option<Bound<'py, PyArray1<f32>>>>> {
+    fn vectors_of<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Vec<Option<Bound<'py, PyAny>>>> {
         let found = self.run(py, || self.core.vectors_of(&ids))?;
-        Ok(found.into_iter().map(|vector| vector.map(|vector| PyArray1::from_vec(py, vector))).collect())
+        found.into_iter().map(|vector| vector.map(|vector| vector_for_python(py, &vector)).transpose()).collect()
     }
 
     fn compare_new(&self, py: Python<'_>) -> PyResult<usize> {

@@ -1,11 +1,11 @@
 //! Methods for changing the embedding model.
 
-use numpy::PyReadonlyArray2;
 use opencode_memory_core::Error;
 use opencode_memory_core::store::embedding::Staged;
 use pyo3::prelude::*;
 
 use super::Engine;
+use crate::vectors::GivenVectors;
 
 #[pymethods]
 impl Engine {
@@ -43,14 +43,14 @@ impl Engine {
         name: &str,
         key: i64,
         texts: Vec<String>,
-        vectors: PyReadonlyArray2<'_, f32>,
+        vectors: GivenVectors,
     ) -> PyResult<()> {
-        let rows: Vec<Vec<f32>> = vectors.as_array().rows().into_iter().map(|row| row.to_vec()).collect();
         self.run(py, || {
-            if rows.len() != texts.len() {
-                return Err(Error::invalid("vectors", format!("{} for {} texts", rows.len(), texts.len())));
+            let rows = vectors.rows().count();
+            if rows != texts.len() {
+                return Err(Error::invalid("vectors", format!("{rows} for {} texts", texts.len())));
             }
-            let vectors: Vec<(String, Vec<f32>)> = texts.into_iter().zip(rows).collect();
+            let vectors: Vec<(String, Vec<f32>)> = texts.into_iter().zip(vectors.rows().map(<[f32]>::to_vec)).collect();
             self.core.stage_embeddings(name, key, &vectors)
         })
     }

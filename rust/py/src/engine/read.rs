@@ -1,6 +1,5 @@
 //! Methods that read.
 
-use numpy::PyReadonlyArray1;
 use opencode_memory_core::engine::Earlier;
 use opencode_memory_core::model::{RecallRequest, Trust};
 use opencode_memory_core::store::operation::Wanted;
@@ -10,6 +9,7 @@ use pyo3::types::PyDict;
 use super::Engine;
 use crate::convert::{self, GivenSelection};
 use crate::errors::to_exception;
+use crate::vectors::GivenVector;
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 /// The memory, and whether a later one takes its place.
@@ -25,7 +25,7 @@ impl Engine {
         &self,
         py: Python<'py>,
         query: String,
-        vector: Option<PyReadonlyArray1<'py, f32>>,
+        vector: Option<GivenVector>,
         selection: GivenSelection,
         limit: usize,
         as_of: Option<i64>,
@@ -33,7 +33,7 @@ impl Engine {
         unasked: bool,
         nearest: bool,
     ) -> PyResult<Dicts<'py>> {
-        let vector = vector.map(|vector| vector.as_array().to_vec());
+        let vector = vector.map(|given| given.0);
         let hits = self.run(py, || {
             let selection = selection.into_core()?;
             self.core.recall(RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest })

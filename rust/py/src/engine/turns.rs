@@ -1,6 +1,5 @@
 //! Methods of the session index.
 
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use opencode_memory_core::Error;
 use opencode_memory_core::engine::{TurnHit, TurnRequest};
 use opencode_memory_core::model::{RecallRequest, Selection};
@@ -10,6 +9,7 @@ use pyo3::types::PyDict;
 
 use super::Engine;
 use crate::convert::{self, GivenSelection, dict};
+use crate::vectors::{GivenVector, GivenVectors};
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 /// Session, project, mark and cursor.
@@ -42,16 +42,8 @@ struct GivenTurn {
 
 #[pymethods]
 impl Engine {
-    fn put_turns(
-        &self,
-        py: Python<'_>,
-        model: &str,
-        pages: Vec<GivenPage>,
-        vectors: PyReadonlyArray2<'_, f32>,
-    ) -> PyResult<bool> {
-        let vectors = vectors.as_array();
-        let dimension = vectors.ncols();
-        let values: Vec<f32> = vectors.iter().copied().collect();
+    fn put_turns(&self, py: Python<'_>, model: &str, pages: Vec<GivenPage>, vectors: GivenVectors) -> PyResult<bool> {
+        let GivenVectors { values, dimension } = vectors;
         self.run(py, || {
             let turn = |given: GivenTurn| {
                 let (first, end) = given.rows;
@@ -119,7 +111,7 @@ impl Engine {
         &self,
         py: Python<'py>,
         query: String,
-        vector: Option<(String, PyReadonlyArray1<'py, f32>)>,
+        vector: Option<(String, GivenVector)>,
         selection: GivenSelection,
         limit: usize,
         explain: bool,
@@ -136,8 +128,8 @@ impl Engine {
         &self,
         py: Python<'py>,
         query: String,
-        vector: Option<PyReadonlyArray1<'py, f32>>,
-        turn_vector: Option<(String, PyReadonlyArray1<'py, f32>)>,
+        vector: Option<GivenVector>,
+        turn_vector: Option<(String, GivenVector)>,
         selection: GivenSelection,
         limit: usize,
         turn_limit: usize,
@@ -145,7 +137,7 @@ impl Engine {
         unasked: bool,
         nearest: bool,
     ) -> PyResult<(Dicts<'py>, Dicts<'py>)> {
-        let vector = vector.map(|vector| vector.as_array().to_vec());
+        let vector = vector.map(|given| given.0);
         let turn_vector = owned(turn_vector);
         let (memories, turns) = self.run(py, || {
             let selection = selection.into_core()?;
@@ -159,8 +151,8 @@ impl Engine {
     }
 }
 
-fn owned(vector: Option<(String, PyReadonlyArray1<'_, f32>)>) -> Option<(String, Vec<f32>)> {
-    vector.map(|(model, vector)| (model, vector.as_array().to_vec()))
+fn owned(vector: Option<(String, GivenVector)>) -> Option<(String, Vec<f32>)> {
+    vector.map(|(model, given)| (model, given.0))
 }
 
 fn turn_request(
