@@ -114,6 +114,9 @@ __all__ = [
     "read_sessions",
 ]
 
+__version__ = "0.1.0"
+"""As in ``Cargo.toml``; a test compares them. Reading it from the installed package takes a tenth of a recall."""
+
 _LAZY = {
     "MemoryStore": "opencode_memory.store.memory_store",
     "open": "opencode_memory.store.open_store",
@@ -126,9 +129,6 @@ _LAZY = {
 def __getattr__(name: str) -> Any:
     import importlib  # noqa: PLC0415  the point of this function is to import late
 
-    if name == "__version__":
-        name = importlib.import_module("opencode_memory.config.distribution").DISTRIBUTION
-        return importlib.import_module("importlib.metadata").version(name)
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     message = f"module {__name__!r} has no attribute {name!r}"
