@@ -3,6 +3,8 @@
 //! Links say which memories replace or contradict each other. Given memories without a link are compared here, because
 //! a memory of a large batch is visible before it has been compared.
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashSet;
 
 use super::Engine;
@@ -132,11 +134,17 @@ fn other_end(at: &Snapshot<'_>, link: &Link, memory: &Memory) -> Result<Option<M
 /// Compare the given memories that no link connects. If the user took a replacement back, its link remains, so that
 /// both stay apart.
 fn compare_given(given: &[Option<Memory>], settled: &FxHashSet<(String, String)>, found: &mut [Vec<Earlier>]) {
+    let statements: Vec<OnceCell<Option<Statement<'_>>>> = given.iter().map(|_| OnceCell::new()).collect();
+    // Reading takes longer than all else here, so each memory is read once, and only for a pair that needs it.
+    let read = |at: usize| {
+        let statement = || given[at].as_ref().and_then(|memory| Statement::read(&memory.content));
+        statements[at].get_or_init(statement).as_ref()
+    };
     for (number, newer) in given.iter().enumerate() {
         let Some(newer) = newer else { continue };
-        let Some(statement) = Statement::read(&newer.content).filter(Statement::may_replace) else { continue };
         let mut related = Vec::new();
-        for older in given.iter().flatten() {
+        for (at, older) in given.iter().enumerate() {
+            let Some(older) = older else { continue };
             if older.said_at() >= newer.said_at()
                 || older.project_id != newer.project_id
                 || !are_statements(newer, older)
@@ -145,7 +153,9 @@ fn compare_given(given: &[Option<Memory>], settled: &FxHashSet<(String, String)>
             {
                 continue;
             }
-            let relation = statement.compare(&older.content, None);
+            let Some(statement) = read(number).filter(|statement| statement.may_replace()) else { break };
+            let Some(older_statement) = read(at) else { continue };
+            let relation = statement.compare_read(older_statement.reading(), None);
             if relation != Relation::Unrelated {
                 let is_replaced = relation.is_of_one_subject() && may_replace(newer, older);
                 related.push(Earlier { memory: older.clone(), is_replaced });

@@ -31,6 +31,6 @@ pub use normalise::{content_hash, normalise, text_hash};
 pub use question::Question;
 pub use same_statement::same_statement;
 pub use secrets::{Redacted, redact};
-pub use subject::{Relation, Statement, compare};
+pub use subject::{Reading, Relation, Statement, compare};
 pub use traits::Traits;
 pub use unspaced::is_unspaced;

@@ -3,15 +3,19 @@
 //! The decision uses rules instead of similarity, so a difference of one word is a difference. Similarity is left to
 //! the vectors. Invariant: reflexive and symmetric, and true only for texts with the same significant tokens in order.
 
-use super::statement::significant_tokens;
+use super::statement::{Token, significant_tokens};
 
 /// Whether two texts have the same words, except for articles, "please", case and commas.
 pub fn same_statement(a: &str, b: &str) -> bool {
     if a == b {
         return true;
     }
-    let tokens = significant_tokens(a);
-    !tokens.is_empty() && tokens == significant_tokens(b)
+    have_same_tokens(&significant_tokens(a), &significant_tokens(b))
+}
+
+/// As [`same_statement`], given the significant tokens of two texts that are not the same.
+pub(super) fn have_same_tokens(a: &[Token], b: &[Token]) -> bool {
+    !a.is_empty() && a == b
 }
 
 #[cfg(test)]

@@ -22,7 +22,10 @@ mod things;
 mod values;
 mod words;
 
-use super::same_statement::same_statement;
+use rustc_hash::FxHashSet;
+
+use super::same_statement::have_same_tokens;
+use super::statement::{Token, significant_tokens};
 use change::compare_change;
 use claim::{Claim, Cue};
 use frame::compare_frames;
@@ -57,11 +60,20 @@ impl Relation {
     }
 }
 
-/// A newer statement, read once for many comparisons.
+/// A statement, read once for comparisons with many newer ones.
 #[derive(Debug)]
-pub struct Statement<'t> {
+pub struct Reading<'t> {
     text: &'t str,
     claim: Claim,
+    tokens: Vec<Token>,
+    /// See [`things::numbers_of_subject`].
+    numbers: FxHashSet<String>,
+}
+
+/// A newer statement, read once for comparisons with many older ones.
+#[derive(Debug)]
+pub struct Statement<'t> {
+    reading: Reading<'t>,
     clauses: Vec<Claim>,
 }
 
@@ -70,27 +82,42 @@ pub fn compare(newer: &str, older: &str, cosine: Option<f32>) -> Relation {
     Statement::read(newer).map_or(Relation::Unrelated, |newer| newer.compare(older, cosine))
 }
 
+impl<'t> Reading<'t> {
+    /// Read a statement. `None` if it can neither replace nor contradict another one, and none can replace it.
+    pub fn read(text: &'t str) -> Option<Self> {
+        let claim = Claim::read(text)?;
+        Some(Self { text, claim, tokens: significant_tokens(text), numbers: things::numbers_of_subject(text) })
+    }
+}
+
 impl<'t> Statement<'t> {
     /// Read a statement. `None` if it can neither replace nor contradict another one.
     pub fn read(text: &'t str) -> Option<Self> {
-        let claim = Claim::read(text)?;
+        let reading = Reading::read(text)?;
+        let claim = &reading.claim;
         let mut clauses = Claim::read_clauses(text);
         for clause in clauses.iter_mut().filter(|_| claim.is_inverted) {
             // "It's the other way round: A depends on B." announces its second clause.
             (clause.is_inverted, clause.cue) = (true, Cue::Strong);
         }
-        Some(Self { text, claim, clauses })
+        Some(Self { reading, clauses })
+    }
+
+    /// The statement as an older one, for comparisons with newer ones.
+    pub fn reading(&self) -> &Reading<'t> {
+        &self.reading
     }
 
     /// Whether a search for older statements on the same subject is worth its cost.
     pub fn may_replace(&self) -> bool {
-        self.claim.may_replace() || frame::has_frame(&self.claim)
+        self.reading.claim.may_replace() || frame::has_frame(&self.reading.claim)
     }
 
     /// The words by which older statements on the same subject are found: its own words and the other options.
     pub fn search_text(&self) -> String {
-        let mut text = self.text.to_owned();
-        for value in self.claim.values.iter().chain(&self.claim.rejected_values) {
+        let claim = &self.reading.claim;
+        let mut text = self.reading.text.to_owned();
+        for value in claim.values.iter().chain(&claim.rejected_values) {
             if let Kind::Option(number) = value.kind {
                 for word in FAMILIES[number].options {
                     text.push(' ');
@@ -103,23 +130,30 @@ impl<'t> Statement<'t> {
 
     /// Compare this newer statement with an older one.
     pub fn compare(&self, older: &str, cosine: Option<f32>) -> Relation {
-        if same_statement(self.text, older) || things::are_different_things(self.text, older) {
+        Reading::read(older).map_or(Relation::Unrelated, |older| self.compare_read(&older, cosine))
+    }
+
+    /// Compare this newer statement with an older one that was read before.
+    pub fn compare_read(&self, older: &Reading<'_>, cosine: Option<f32>) -> Relation {
+        let newer = &self.reading;
+        let is_same = newer.text == older.text || have_same_tokens(&newer.tokens, &older.tokens);
+        if is_same || things::are_different(&newer.numbers, &older.numbers) {
             return Relation::Unrelated;
         }
-        let Some(older_claim) = Claim::read(older) else { return Relation::Unrelated };
         let mut found = Relation::Unrelated;
-        if !self.claim.adds {
-            found = compare_claims(&self.claim, &older_claim, || contradicts(self.text, older), cosine);
+        if !newer.claim.adds {
+            let are_opposite = || contradicts(&newer.tokens, &older.tokens);
+            found = compare_claims(&newer.claim, &older.claim, are_opposite, cosine);
         }
         for clause in self.clauses.iter().filter(|clause| !clause.is_tentative && !clause.adds) {
             if !matches!(found, Relation::Replaces(_))
-                && let replaces @ Relation::Replaces(_) = compare_claims(clause, &older_claim, || false, cosine)
+                && let replaces @ Relation::Replaces(_) = compare_claims(clause, &older.claim, || false, cosine)
             {
                 found = replaces;
             }
         }
         match found {
-            Relation::Replaces(_) if self.claim.is_tentative => Relation::Contradicts(reasons::TENTATIVE),
+            Relation::Replaces(_) if newer.claim.is_tentative => Relation::Contradicts(reasons::TENTATIVE),
             other => other,
         }
     }

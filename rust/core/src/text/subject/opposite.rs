@@ -4,7 +4,7 @@
 //! difference, numbers that are names (step 1, issue 12, the year 2024), and statements with too few common words.
 //! Invariant: symmetric, and false if the two are the same statement.
 
-use super::super::statement::{Token, is_label, significant_tokens};
+use super::super::statement::{Token, is_label};
 use super::super::stop_words::is_stop_word;
 
 const OPPOSITES: &[(&str, &str)] = &[
@@ -47,10 +47,10 @@ const OPPOSITES: &[(&str, &str)] = &[
 /// Words that negate a statement if the other statement has no words at the same position.
 const NEGATIONS: &[&[&str]] = &[&["not"], &["never"], &["no"], &["do", "not"], &["does", "not"], &["did", "not"]];
 
-/// Whether one text negates the other, or has a different number, and the rest of the texts is equal.
-pub(super) fn contradicts(a: &str, b: &str) -> bool {
-    let (a, b) = (significant_tokens(a), significant_tokens(b));
-    let prefix = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+/// Whether one text negates the other, or has a different number, and the rest of the texts is equal, given the
+/// significant tokens of both.
+pub(super) fn contradicts(a: &[Token], b: &[Token]) -> bool {
+    let prefix = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let suffix = a[prefix..].iter().rev().zip(b[prefix..].iter().rev()).take_while(|(x, y)| x == y).count();
     let (left, right) = (&a[prefix..a.len() - suffix], &b[prefix..b.len() - suffix]);
     if left.len() > 3 || right.len() > 3 {
@@ -150,8 +150,12 @@ fn split_unit(text: &str) -> Option<(String, &str)> {
 #[cfg(test)]
 mod tests {
     use super::super::super::same_statement::same_statement;
-    use super::*;
+    use super::super::super::statement::significant_tokens;
     use proptest::prelude::*;
+
+    fn contradicts(a: &str, b: &str) -> bool {
+        super::contradicts(&significant_tokens(a), &significant_tokens(b))
+    }
 
     #[test]
     fn negated_opposite_or_different_number_contradicts() {

@@ -39,14 +39,13 @@ const VALUED: &[&str] = &[
     "vue",
 ];
 
-/// Whether two statements are about things that differ by their numbers.
-pub(super) fn are_different_things(newer: &str, older: &str) -> bool {
-    let (newer, older) = (numbers_of_subject(newer), numbers_of_subject(older));
-    !newer.is_empty() && !older.is_empty() && newer.is_disjoint(&older)
+/// Whether two statements are about things that differ by their numbers, given the numbers of their subjects.
+pub(super) fn are_different(newer: &FxHashSet<String>, older: &FxHashSet<String>) -> bool {
+    !newer.is_empty() && !older.is_empty() && newer.is_disjoint(older)
 }
 
 /// The words with digits that name the subject of a statement.
-fn numbers_of_subject(text: &str) -> FxHashSet<String> {
+pub(super) fn numbers_of_subject(text: &str) -> FxHashSet<String> {
     let mut numbers = FxHashSet::default();
     let mut before = String::new();
     for word in text.split_whitespace() {
@@ -71,6 +70,10 @@ fn numbers_of_subject(text: &str) -> FxHashSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn are_different_things(newer: &str, older: &str) -> bool {
+        are_different(&numbers_of_subject(newer), &numbers_of_subject(older))
+    }
 
     #[test]
     fn words_are_sorted_for_the_binary_search() {
