@@ -34,15 +34,18 @@ class ToolClient:
     Args:
         port: The port of the server on 127.0.0.1.
         folder: The folder that the client works in.
+        version: The version of the protocol, as clients name it after `initialize`; None leaves it out.
     """
 
-    def __init__(self, port: int, folder: Path) -> None:
+    def __init__(self, port: int, folder: Path, *, version: str | None = None) -> None:
         self._port = port
         self._headers = {
             "accept": "application/json, text/event-stream",
             "content-type": "application/json",
             "x-opencode-directory": str(folder),
         }
+        if version is not None:
+            self._headers["mcp-protocol-version"] = version
         self._connection: HTTPConnection | None = None
 
     def call(self, tool: str, /, **arguments: Any) -> Reply:

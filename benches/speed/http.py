@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _STORE: Final = Path(".local/share/opencode-memory/store")
 _BATCH: Final = 10_000
+_PROTOCOL: Final = "2025-06-18"
 
 
 def build(folder: Path, dataset: Dataset) -> None:
@@ -50,7 +51,7 @@ def build(folder: Path, dataset: Dataset) -> None:
 
 def ask(address: str, folder: Path, questions: Sequence[str]) -> list[float]:
     """Recall each question, one after the other; the times in milliseconds."""
-    client = ToolClient(urlsplit(address).port or 0, folder)
+    client = ToolClient(urlsplit(address).port or 0, folder, version=_PROTOCOL)
     times = []
     for question in questions:
         begun = time.perf_counter()
