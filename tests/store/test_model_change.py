@@ -145,6 +145,28 @@ def test_purge_during_a_change_costs_time_only(filled: MemoryStore, open_store: 
     assert store.indexes.count_pending() == 0
 
 
+def test_purge_and_maintenance_during_a_change_embed_no_text_again(filled: MemoryStore, open_store: OpenStore) -> None:
+    new = _new()
+    assert not model_change.stage(filled._engine, new, limit=64)
+    staged = len(new.embedded)
+    purged = filled.recall("automobile", limit=1)[0].memory
+    filled.purge(purged.id)
+    filled.maintain()
+    store = open_store(project="app", embedder=new, other_embedders=[_OLD], background=False)
+    assert store.indexes.models.change() == len(_TEXTS) - 1
+    assert len(new.embedded) == len(set(new.embedded))
+    assert len(_TEXTS) - 1 <= len(new.embedded) <= len(_TEXTS)
+    assert staged == 64
+
+
+def test_change_that_is_given_up_leaves_no_vector(filled: MemoryStore) -> None:
+    new = _new()
+    model_change.stage(filled._engine, new, limit=64)
+    filled.indexes.models.give_up_change()
+    filled._engine.begin_model_change(new.model_id, new.dimension)
+    assert not any(filled._engine.staged_embeddings(_TEXTS))
+
+
 def test_reindex_changes_the_model_with_the_former_vectors_in_use(filled: MemoryStore, open_store: OpenStore) -> None:
     store = open_store(project="app", embedder=_new(), other_embedders=[_OLD], background=False)
     assert store.indexes.reindex().embedded == len(_TEXTS)

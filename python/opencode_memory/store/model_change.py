@@ -22,7 +22,7 @@ _PAGE: Final = 64
 """Memories in one transaction, so that a kill loses seconds of work at most."""
 _SCANNED: Final = 1000
 _ROUNDS: Final = 3
-"""Attempts to complete a change while purges delete vectors that are not used yet."""
+"""Attempts to complete a change while another process writes memories or deletes vectors that no memory uses."""
 
 
 def stage(
@@ -58,7 +58,7 @@ def stage(
         if not page:
             return True
         after_key = page[-1][0]
-        _stage_texts(engine, embedder, after_key, [text for _, text in page])
+        _stage_page(engine, embedder, page)
         done += len(page)
         if progress is not None:
             progress(before + done, max(total, before + done))
@@ -79,7 +79,7 @@ def complete(engine: Engine, embedder: Embedder) -> int:
         after_key = 0
         while page := engine.texts_to_embed(after_key, _SCANNED):
             after_key = page[-1][0]
-            pieces = _stage_texts(engine, embedder, after_key, [text for _, text in page])
+            pieces = _stage_page(engine, embedder, page)
             memories += [(key, text, cut) for (key, text), cut in zip(page, pieces, strict=True) if cut]
         try:
             return engine.complete_model_change(embedder.model_id, memories)
@@ -89,16 +89,18 @@ def complete(engine: Engine, embedder: Embedder) -> int:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _stage_texts(engine: Engine, embedder: Embedder, up_to_key: int, texts: list[str]) -> list[list[str]]:
+def _stage_page(engine: Engine, embedder: Embedder, page: list[tuple[int, str]]) -> list[list[str]]:
     """Store the vectors that are missing; return the pieces of each text, none if it cannot be embedded."""
-    pieces = [embedder.chunk(text) for text in texts]
+    pieces = [embedder.chunk(text) for _, text in page]
+    memories = [(key, cut) for (key, _), cut in zip(page, pieces, strict=True)]
     every = list(dict.fromkeys(piece for cut in pieces for piece in cut))
     new = [piece for piece, known in zip(every, engine.staged_embeddings(every), strict=True) if not known]
     done: set[str] = set(every) - set(new)
     for batch, vectors in _embed_around_failures(embedder, new):
-        engine.stage_embeddings(embedder.model_id, up_to_key, batch, vectors)
+        engine.stage_embeddings(embedder.model_id, 0, memories, batch, vectors)
         done.update(batch)
-    engine.stage_embeddings(embedder.model_id, up_to_key, [], to_rows((), embedder.dimension))
+    nothing = to_rows((), embedder.dimension)
+    engine.stage_embeddings(embedder.model_id, page[-1][0], memories, [], nothing)
     return [cut if done.issuperset(cut) else [] for cut in pieces]
 
 

@@ -5,8 +5,9 @@
 mod support;
 
 use opencode_memory_core::Engine;
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::{Patch, RecallRequest};
-use opencode_memory_core::store::embedding::Staged;
+use opencode_memory_core::store::embedding::{Chunk, Staged};
 
 use support::{DIMENSION, MODEL, assert_clean, catch_up, embed, found, near, open, remember, text};
 
@@ -27,7 +28,8 @@ fn stage(engine: &Engine, limit: usize) -> Vec<Staged> {
     let page = engine.texts_to_embed(begun.staged_key, limit).expect("texts");
     let vectors: Vec<_> = page.iter().map(|one| (one.text.clone(), next_vector(&one.text))).collect();
     let last = page.last().map_or(begun.staged_key, |one| one.key);
-    engine.stage_embeddings(NEXT, last, &vectors).expect("staged");
+    let memories: Vec<_> = page.iter().map(|one| (one.key, vec![one.text.clone()])).collect();
+    engine.stage_embeddings(NEXT, last, &memories, &vectors).expect("staged");
     let all = engine.texts_to_embed(0, 1000).expect("texts");
     all.into_iter().map(|one| Staged { key: one.key, pieces: vec![one.text.clone()], text: one.text }).collect()
 }
@@ -104,10 +106,125 @@ fn change_that_is_given_up_leaves_nothing() {
     assert!(engine.give_up_model_change().unwrap());
     assert!(!engine.give_up_model_change().unwrap());
     assert!(engine.complete_model_change(NEXT, &staged).is_err());
+    assert_eq!((count_vectors(&engine), count_staged(&engine)), (5, 0));
     engine.maintain().expect("maintained");
-    let connection = rusqlite::Connection::open(dir.path().join("store.db")).expect("a store");
-    let left: i64 = connection.query_row("SELECT count(*) FROM embedding", [], |row| row.get(0)).expect("a number");
-    assert_eq!(left, 5);
+    assert_eq!(count_vectors(&engine), 5);
+    assert_clean(&engine);
+}
+
+/// The number of vectors of all models, whether a memory uses them or not.
+fn count_vectors(engine: &Engine) -> usize {
+    count(engine, "SELECT count(*) FROM embedding")
+}
+
+/// The number of vectors that belong to a memory without being used.
+fn count_staged(engine: &Engine) -> usize {
+    count(engine, "SELECT count(*) FROM chunk WHERE ordinal < 0")
+}
+
+fn count(engine: &Engine, sql: &str) -> usize {
+    let connection = rusqlite::Connection::open(engine.data_dir().join("store.db")).expect("a store");
+    let number: i64 = connection.query_row(sql, [], |row| row.get(0)).expect("a number");
+    usize::try_from(number).expect("a count")
+}
+
+fn purge(engine: &Engine, id: &str) {
+    let report = engine.purge(&[id.to_owned()], &Control::none()).expect("purged");
+    assert_eq!((report.memories, report.problems.len()), (1, 0));
+}
+
+fn known(engine: &Engine, numbers: std::ops::Range<usize>) -> Vec<bool> {
+    engine.staged_embeddings(&numbers.map(text).collect::<Vec<_>>()).expect("known")
+}
+
+#[test]
+fn purge_deletes_the_staged_vector_of_its_memory_at_once_and_no_other() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let written = remember(&engine, 0..5);
+    embed(&engine);
+    stage(&engine, 100);
+    purge(&engine, &written[1]);
+    assert_eq!(known(&engine, 0..5), [true, false, true, true, true]);
+    assert_eq!((count_vectors(&engine), count_staged(&engine)), (8, 4));
+    let staged = stage(&engine, 0);
+    assert_eq!(engine.complete_model_change(NEXT, &staged).expect("complete"), 4);
+    assert_eq!(count_staged(&engine), 0);
+}
+
+#[test]
+fn maintenance_keeps_staged_vectors_of_memories_and_deletes_those_of_former_texts() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let written = remember(&engine, 0..5);
+    embed(&engine);
+    stage(&engine, 100);
+    let patch = Patch { content: Some("an edited text".into()), ..Patch::default() };
+    engine.edit(&written[0], patch).expect("edited");
+    engine.delete(&[written[1].clone()]).expect("deleted");
+    engine.maintain().expect("maintained");
+    assert_eq!(known(&engine, 0..5), [false, false, true, true, true]);
+    assert_clean(&engine);
+}
+
+#[test]
+fn text_that_is_purged_while_it_is_embedded_leaves_no_vector() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let written = remember(&engine, 0..2);
+    embed(&engine);
+    let begun = engine.begin_model_change(NEXT, NEXT_DIMENSION).expect("begun");
+    let page = engine.texts_to_embed(begun.staged_key, 10).expect("texts");
+    let pieces: Vec<_> = page.iter().map(|one| (one.key, vec![one.text.clone()])).collect();
+    let vectors: Vec<_> = page.iter().map(|one| (one.text.clone(), next_vector(&one.text))).collect();
+    purge(&engine, &written[0]);
+    engine.stage_embeddings(NEXT, page[1].key, &pieces, &vectors).expect("staged");
+    assert_eq!(known(&engine, 0..2), [false, true]);
+    let chunk = |number| Chunk { text: text(number), vector: Some(support::vector(&text(number))) };
+    let batch = [(page[0].key, vec![chunk(0)])];
+    assert_eq!(engine.store_embeddings(MODEL, &batch).expect("a batch").outdated, 1);
+    assert_eq!(count_vectors(&engine), 2, "one of each model, for the memory that is left");
+}
+
+#[test]
+fn memory_that_is_embedded_during_a_change_keeps_its_staged_vector() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..1);
+    embed(&engine);
+    remember(&engine, 1..2);
+    stage(&engine, 100);
+    embed(&engine);
+    engine.maintain().expect("maintained");
+    assert_eq!(known(&engine, 0..2), [true, true]);
+    catch_up(&engine);
+    assert_clean(&engine);
+    assert_eq!(found(&engine, &near(&text(1)))[0], text(1));
+}
+
+#[test]
+fn vectors_of_a_change_that_another_one_replaces_are_deleted() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..3);
+    embed(&engine);
+    stage(&engine, 100);
+    engine.begin_model_change("third-model", 8).expect("begun");
+    assert_eq!((count_vectors(&engine), count_staged(&engine)), (3, 0));
+}
+
+#[test]
+fn activating_the_next_model_ends_the_change() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..3);
+    embed(&engine);
+    stage(&engine, 100);
+    engine.activate_model(NEXT, NEXT_DIMENSION).expect("activated");
+    assert_eq!(engine.model_change().unwrap(), None);
+    assert_eq!(count_staged(&engine), 0);
+    assert_eq!(engine.pending_embeddings(0, 10).unwrap().len(), 3);
+    assert_eq!(engine.known_embeddings(&[text(0), text(1), text(2)]).unwrap(), [true; 3], "no text is embedded again");
 }
 
 #[test]
@@ -120,5 +237,5 @@ fn model_that_is_active_already_or_has_another_dimension_is_refused() {
     stage(&engine, 1);
     assert!(engine.begin_model_change(NEXT, NEXT_DIMENSION + 1).is_err());
     assert!(engine.begin_model_change(NEXT, 0).is_err());
-    assert!(engine.stage_embeddings("unknown", 1, &[]).is_err());
+    assert!(engine.stage_embeddings("unknown", 1, &[], &[]).is_err());
 }

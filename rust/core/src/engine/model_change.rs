@@ -49,12 +49,19 @@ impl Engine {
         model_change::known(&at, &change.model, texts)
     }
 
-    /// Store vectors of the next model, which answer nothing yet, for memories up to `key`.
-    pub fn stage_embeddings(&self, name: &str, key: i64, vectors: &[(String, Vec<f32>)]) -> Result<()> {
+    /// Store vectors of the next model, which answer nothing yet, for memories with the pieces of their texts. Memories
+    /// up to the key `up_to` are staged then.
+    pub fn stage_embeddings(
+        &self,
+        name: &str,
+        up_to: i64,
+        memories: &[(i64, Vec<String>)],
+        vectors: &[(String, Vec<f32>)],
+    ) -> Result<()> {
         let shared = self.enter()?;
         shared.store.write(&shared.clock, self.actor, |write| {
             let change = model_change::current(write)?.filter(|change| change.model.name == name);
-            write.stage(&change.ok_or_else(no_change)?.model, key, vectors)
+            write.stage(&change.ok_or_else(no_change)?.model, up_to, memories, vectors)
         })
     }
 

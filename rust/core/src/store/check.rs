@@ -30,7 +30,7 @@ pub fn problems(connection: &Connection) -> Result<Vec<String>> {
             "chunks have lost their vector",
         ),
         (
-            "SELECT count(*) FROM memory m WHERE embedded_by <> 0 AND NOT EXISTS (SELECT 1 FROM chunk WHERE memory = m.key)",
+            "SELECT count(*) FROM memory m WHERE embedded_by <> 0 AND NOT EXISTS (SELECT 1 FROM chunk WHERE memory = m.key AND ordinal >= 0)",
             "memories are marked as embedded but have no vectors",
         ),
         (

@@ -123,7 +123,7 @@ pub fn for_each_vector(
     // CROSS JOIN fixes the order: by chunks, which are sorted already. The other way round, by the index on the model,
     // sorts all vectors of the store.
     const SELECT: &str = "SELECT e.key, c.memory, e.vector FROM chunk c CROSS JOIN embedding e ON e.key = c.embedding \
-         WHERE e.model = (SELECT value FROM meta WHERE name = 'active_model')";
+         WHERE e.model = (SELECT value FROM meta WHERE name = 'active_model') AND c.ordinal >= 0";
     let sql = match memory {
         Some(_) => format!("{SELECT} AND c.memory = ?1 ORDER BY c.memory, c.ordinal"),
         None => format!("{SELECT} AND ?1 IS NULL ORDER BY c.memory, c.ordinal"),
@@ -141,6 +141,9 @@ impl WriteTx<'_> {
     pub fn activate_model(&self, name: &str, dimension: usize) -> Result<bool> {
         let before = active_model(self)?;
         let id = self.model(name, dimension)?.id;
+        if model_change::current(self)?.is_some_and(|change| change.model.id == id) {
+            self.end_change()?;
+        }
         self.execute("UPDATE meta SET value = ?1 WHERE name = 'active_model'", [id])?;
         if before.as_ref().is_none_or(|before| before.id != id) {
             // Key 0 names no memory: it tells every process, this one included, that all vectors are to be read again,
@@ -165,15 +168,17 @@ impl WriteTx<'_> {
 
     /// Store the chunks of one memory; `false` when the text was changed or removed meanwhile.
     pub fn store_chunks(&self, model: &Model, key: i64, chunks: &[Chunk]) -> Result<bool> {
+        let alive = self.prepare_cached("SELECT 1 FROM memory WHERE key = ?1")?.exists([key])?;
+        // Check this first. Otherwise the vector of a text that was purged meanwhile would be stored.
+        if !alive {
+            return Ok(false);
+        }
         let mut embeddings = Vec::with_capacity(chunks.len());
         for chunk in chunks {
             embeddings.push(self.embedding_of(model, chunk)?);
         }
-        let alive = self.prepare_cached("SELECT 1 FROM memory WHERE key = ?1")?.exists([key])?;
-        if !alive {
-            return Ok(false);
-        }
-        self.prepare_cached("DELETE FROM chunk WHERE memory = ?1")?.execute([key])?;
+        // Staged vectors have negative ordinals and stay.
+        self.prepare_cached("DELETE FROM chunk WHERE memory = ?1 AND ordinal >= 0")?.execute([key])?;
         let mut insert = self.prepare_cached("INSERT INTO chunk(memory, ordinal, embedding) VALUES (?1, ?2, ?3)")?;
         for (ordinal, embedding) in embeddings.iter().enumerate() {
             insert.execute((key, ordinal as i64, embedding))?;
@@ -227,7 +232,7 @@ pub fn count(connection: &Connection) -> Result<usize> {
     Ok(connection.query_row("SELECT count(*) FROM embedding", [], |row| row.get::<_, i64>(0))? as usize)
 }
 
-const IN_USE: &str = "e.model = ?1 AND EXISTS (SELECT 1 FROM chunk c WHERE c.embedding = e.key)";
+const IN_USE: &str = "e.model = ?1 AND EXISTS (SELECT 1 FROM chunk c WHERE c.embedding = e.key AND c.ordinal >= 0)";
 
 /// Vectors of a model that some memory uses.
 pub fn count_in_use(connection: &Connection, model: &Model) -> Result<usize> {

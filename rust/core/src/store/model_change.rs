@@ -1,10 +1,12 @@
 //! A change of the embedding model: vectors of the next model are stored beside those of the active one, which answer
 //! recalls until the change is complete.
 //!
-//! Staged vectors belong to no memory yet; one transaction gives all memories their new vectors at the end. `meta` holds
-//! the next model and the last memory that was staged, so a change goes on after a kill.
+//! A staged vector belongs to a memory by a row of `chunk` with a negative ordinal, which no recall reads. So it survives
+//! the maintenance, and goes at once with the last text that needs it. One transaction gives all memories their new vectors
+//! at the end. `meta` holds the next model and the last memory that was staged, so a change goes on after a kill.
 
 use rusqlite::{Connection, OptionalExtension};
+use rustc_hash::FxHashMap;
 
 use super::WriteTx;
 use super::change::Op;
@@ -15,7 +17,7 @@ use crate::model::memory::embedding_text;
 use crate::text;
 
 /// Name in `meta` of the row of the next model.
-pub(super) const NEXT_MODEL: &str = "next_model";
+const NEXT_MODEL: &str = "next_model";
 const STAGED_KEY: &str = "next_model_key";
 
 /// A change of the model that is not complete.
@@ -72,25 +74,73 @@ impl WriteTx<'_> {
         if let Some(change) = current(self)?.filter(|change| change.model.id == model.id) {
             return Ok(change);
         }
+        self.give_up_change()?;
         self.set_meta(NEXT_MODEL, model.id)?;
         self.set_meta(STAGED_KEY, 0)?;
         Ok(Change { model, staged_key: 0 })
     }
 
-    /// Give up a change of the model. The vectors of the next model are deleted by the next maintenance.
+    /// Give up a change of the model, and delete the vectors of the next model that no memory uses.
     pub fn give_up_change(&self) -> Result<bool> {
-        Ok(self.execute("DELETE FROM meta WHERE name IN (?1, ?2)", [NEXT_MODEL, STAGED_KEY])? > 0)
+        let Some(change) = current(self)? else { return Ok(false) };
+        self.end_change()?;
+        let sql = "DELETE FROM embedding WHERE model = ?1 AND key NOT IN (SELECT embedding FROM chunk)";
+        self.execute(sql, [change.model.id])?;
+        Ok(true)
     }
 
-    /// Store vectors of the next model, for memories up to `key`.
-    pub fn stage(&self, model: &Model, key: i64, vectors: &[(String, Vec<f32>)]) -> Result<()> {
-        let mut insert =
-            self.prepare_cached("INSERT OR IGNORE INTO embedding(model, text_hash, vector) VALUES (?1, ?2, ?3)")?;
-        for (text, vector) in vectors {
-            let blob = embedding::encode(vector, model.dimension)?;
-            insert.execute((model.id, text::text_hash(text).to_be_bytes(), blob))?;
+    /// End a change of the model. Vectors that were staged and are not used stay until the next maintenance.
+    pub(super) fn end_change(&self) -> Result<()> {
+        self.execute("DELETE FROM chunk WHERE ordinal < 0", [])?;
+        self.execute("DELETE FROM meta WHERE name IN (?1, ?2)", [NEXT_MODEL, STAGED_KEY])?;
+        Ok(())
+    }
+
+    /// Store vectors of the next model for memories, each a key with the pieces of its text. Memories up to `up_to` are
+    /// staged then.
+    ///
+    /// A memory that was removed since its text was read is skipped, so no vector of it is stored.
+    pub fn stage(
+        &self,
+        model: &Model,
+        up_to: i64,
+        memories: &[(i64, Vec<String>)],
+        vectors: &[(String, Vec<f32>)],
+    ) -> Result<()> {
+        let given: FxHashMap<&str, &[f32]> =
+            vectors.iter().map(|(text, vector)| (text.as_str(), vector.as_slice())).collect();
+        let mut alive = self.prepare_cached("SELECT 1 FROM memory WHERE key = ?1")?;
+        let mut link = self.prepare_cached(
+            "INSERT INTO chunk(memory, ordinal, embedding) VALUES (?1, ?2, ?3) \
+             ON CONFLICT(memory, ordinal) DO UPDATE SET embedding = excluded.embedding",
+        )?;
+        for (key, pieces) in memories {
+            if !alive.exists([key])? {
+                continue;
+            }
+            for (ordinal, piece) in pieces.iter().enumerate() {
+                let vector = given.get(piece.as_str()).copied();
+                if let Some(embedding) = self.staged_embedding(model, piece, vector)? {
+                    link.execute((key, -1 - ordinal as i64, embedding))?;
+                }
+            }
         }
-        self.set_meta(STAGED_KEY, key)
+        let before = current(self)?.map_or(0, |change| change.staged_key);
+        self.set_meta(STAGED_KEY, up_to.max(before))
+    }
+
+    /// The key of a piece's vector, which is stored if it is new; `None` if there is no vector.
+    fn staged_embedding(&self, model: &Model, piece: &str, vector: Option<&[f32]>) -> Result<Option<i64>> {
+        let hash = text::text_hash(piece).to_be_bytes();
+        let known: Option<i64> = self
+            .prepare_cached("SELECT key FROM embedding WHERE model = ?1 AND text_hash = ?2")?
+            .query_row((model.id, hash), |row| row.get(0))
+            .optional()?;
+        let (None, Some(vector)) = (known, vector) else { return Ok(known) };
+        let blob = embedding::encode(vector, model.dimension)?;
+        self.prepare_cached("INSERT INTO embedding(model, text_hash, vector) VALUES (?1, ?2, ?3)")?
+            .execute((model.id, hash, blob))?;
+        Ok(Some(self.last_insert_rowid()))
     }
 
     /// Make the next model the active one, and give its vectors to the memories.
@@ -99,7 +149,7 @@ impl WriteTx<'_> {
     ///
     /// # Errors
     ///
-    /// A vector is missing, for example because a purge deleted it; nothing is changed then.
+    /// A vector is missing, for example because a memory was written meanwhile; nothing is changed then.
     pub fn complete_change(&self, model: &Model, memories: &[Staged]) -> Result<usize> {
         let mut content = self.prepare_cached("SELECT speaker, content FROM memory WHERE key = ?1")?;
         let mut switched = 0;
@@ -117,7 +167,7 @@ impl WriteTx<'_> {
         self.activate_model(&model.name, model.dimension)?;
         // Key 0 tells every process to read all vectors again.
         self.log(0, Op::Embed)?;
-        self.give_up_change()?;
+        self.end_change()?;
         Ok(switched)
     }
 
@@ -137,7 +187,8 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    fn set_meta(&self, name: &str, value: i64) -> Result<()> {
+    /// Set a number in `meta`.
+    pub(super) fn set_meta(&self, name: &str, value: i64) -> Result<()> {
         self.execute(
             "INSERT INTO meta(name, value) VALUES (?1, ?2) ON CONFLICT(name) DO UPDATE SET value = excluded.value",
             (name, value),

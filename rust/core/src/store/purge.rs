@@ -1,7 +1,6 @@
 //! Permanent erasure: rows, history, vectors, links, free pages and the WAL.
 
 use super::change::Op;
-use super::model_change::NEXT_MODEL;
 use super::{Store, WriteTx, memory};
 use crate::error::{Error, Result};
 
@@ -35,16 +34,12 @@ impl WriteTx<'_> {
 }
 
 impl WriteTx<'_> {
-    /// Delete vectors that no text uses any more, except those of the next model, and links and counters of memories that an undo cannot bring back.
+    /// Delete vectors that no text uses any more, and links and counters of memories that an undo cannot bring back.
     ///
-    /// A text that an undo brings back is embedded again.
+    /// A text that an undo brings back is embedded again. A memory uses its staged vectors as well.
     pub fn forget_traces(&self) -> Result<()> {
         const GONE: &str = "NOT IN (SELECT id FROM memory UNION SELECT memory FROM history)";
-        self.execute(
-            "DELETE FROM embedding WHERE key NOT IN (SELECT embedding FROM chunk) \
-             AND model NOT IN (SELECT value FROM meta WHERE name = ?1)",
-            [NEXT_MODEL],
-        )?;
+        self.execute("DELETE FROM embedding WHERE key NOT IN (SELECT embedding FROM chunk)", [])?;
         self.execute(&format!("DELETE FROM use_count WHERE memory {GONE}"), [])?;
         self.execute(&format!("DELETE FROM link WHERE source {GONE} OR target {GONE}"), [])?;
         Ok(())

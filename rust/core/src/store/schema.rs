@@ -112,6 +112,8 @@ CREATE TABLE embedding(
     UNIQUE(model, text_hash)
 ) STRICT;
 
+-- Which vectors a text has, by the order of its pieces. A negative ordinal, -1 for the first piece, marks a vector of the
+-- next model during a change of the model.
 CREATE TABLE chunk(
     memory INTEGER NOT NULL REFERENCES memory(key) ON DELETE CASCADE,
     ordinal INTEGER NOT NULL,

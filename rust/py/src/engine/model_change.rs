@@ -37,11 +37,13 @@ impl Engine {
         self.run(py, || self.core.staged_embeddings(&texts))
     }
 
+    /// `memories`: keys and the pieces of their texts. `vectors` has a row for each of `texts`.
     fn stage_embeddings(
         &self,
         py: Python<'_>,
         name: &str,
-        key: i64,
+        up_to: i64,
+        memories: Vec<(i64, Vec<String>)>,
         texts: Vec<String>,
         vectors: GivenVectors,
     ) -> PyResult<()> {
@@ -51,7 +53,7 @@ impl Engine {
                 return Err(Error::invalid("vectors", format!("{rows} for {} texts", texts.len())));
             }
             let vectors: Vec<(String, Vec<f32>)> = texts.into_iter().zip(vectors.rows().map(<[f32]>::to_vec)).collect();
-            self.core.stage_embeddings(name, key, &vectors)
+            self.core.stage_embeddings(name, up_to, &memories, &vectors)
         })
     }
 
