@@ -13,6 +13,7 @@
     ├── CorruptStoreError
     │   └── FormatVersionError              .found .supported
     ├── EmbeddingError
+    │   ├── EmbeddingBudgetError            .tokens .until
     │   └── ModelNotFoundError
     └── ConfigError                         .key .origin
 
@@ -20,6 +21,11 @@ A message says what was attempted, on what, and what to do next.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 class OpencodeMemoryError(Exception):
@@ -89,6 +95,19 @@ class FormatVersionError(CorruptStoreError):
 
 class EmbeddingError(OpencodeMemoryError):
     """A text could not be turned into a vector."""
+
+
+class EmbeddingBudgetError(EmbeddingError):
+    """The daily budget of tokens does not allow a request to the embedding server; nothing was sent.
+
+    ``tokens`` is an upper bound of the tokens of the request. ``until`` is the start of the next budget; None if the
+    request needs more than the budget of a whole day.
+    """
+
+    def __init__(self, message: str, *, tokens: int, until: datetime | None) -> None:
+        super().__init__(message)
+        self.tokens = tokens
+        self.until = until
 
 
 class ModelNotFoundError(EmbeddingError):

@@ -12,6 +12,7 @@ import click
 import pytest
 
 from opencode_memory.cli import main
+from opencode_memory.embedding.budget import most_tokens
 from opencode_memory.embedding.served import client
 from opencode_memory.http_client.request import Failure, Request, RequestError
 from opencode_memory.service.server_record import ServerRecord, hold_record
@@ -58,6 +59,49 @@ def test_dry_run_tells_the_cost_and_changes_nothing(described: CommandLine) -> N
     assert report["dry_run"]
     assert "MiniLM" in _active(described)
     assert described.ok("config", "show", "--json").json["values"]["embedding.provider"]["value"] == "local"
+
+
+def test_budget_is_shown_before_a_change_and_by_the_status(described: CommandLine, server: EmbeddingServer) -> None:
+    for number in range(40):
+        described.remember(f"The parser {number} is written in Rust")
+    described.ok("config", "set", "embedding.tokens_per_day", "2500")
+    report = described.ok("embedding", "use", "openai", "--dry-run", "--json").json
+    # The server reports 8 tokens for the first query, and 8 for the sample of 32 memories.
+    assert (report["tokens"], report["tokens_left"], report["days"]) == (10, 2484, 1)
+    assert "which today's budget allows" in described.ok("embedding", "use", "openai", "--dry-run").out
+    described.ok("config", "set", "embedding.provider", "openai")
+    status = described("embedding", "status")
+    assert "32 of 2,500 tokens used today (UTC)" in status.out
+    assert described("embedding", "status", "--json").json["budget"] == {
+        "tokens_per_day": 2500,
+        "tokens_today": 32,
+        "until": None,
+    }
+    described.ok("config", "set", "embedding.tokens_per_day", "0")
+    assert "budget" not in described("embedding", "status", "--json").json
+
+
+def test_change_beyond_the_budget_says_how_many_days_it_takes_and_waits(
+    described: CommandLine, server: EmbeddingServer
+) -> None:
+    server.count = most_tokens
+    for number in range(4):
+        described.remember(f"The parser {number:03} is written in Rust")
+    described.ok("config", "set", "embedding.tokens_per_day", "110")
+    before = described.ok("embedding", "use", "openai", "--dry-run", "--json").json
+    assert before["seconds"] is None, "the budget does not suffice for the sample"
+    assert before["tokens"] > 110
+    assert before["days"] == 2
+    answer = described.ok("embedding", "use", "openai", "--yes")
+    assert "so the change takes about 3 days" in answer.out
+    assert "allows are used up" in answer.out
+    assert "The worker of the server embeds the memories" in answer.out
+    status = described("embedding", "status")
+    assert "changes to" in status.out
+    assert "embedding goes on at" in status.out
+    checks = {check["name"]: check for check in described("doctor", "--json").json["checks"]}
+    assert checks["embed_budget"]["level"] == "note"
+    assert "Rust" in described.ok("recall", "parser Rust").out
 
 
 def test_change_in_the_background_is_shown_and_can_be_given_up(described: CommandLine) -> None:

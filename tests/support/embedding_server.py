@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -32,9 +32,15 @@ class Received:
 
 
 class EmbeddingServer:
-    """Serves one reply of the script for each request, and then vectors that count words."""
+    """Serves one reply of the script for each request, and then vectors that count words.
 
-    def __init__(self, *script: Reply, dimension: int = 64) -> None:
+    ``count`` returns the tokens of a request that the server reports; None if it reports none.
+    """
+
+    def __init__(
+        self, *script: Reply, dimension: int = 64, count: Callable[[Sequence[str]], int | None] = lambda _texts: 8
+    ) -> None:
+        self.count = count
         self.received: list[Received] = []
         self.script = list(script)
         self._embedder = WordEmbedder(dimension=dimension)
@@ -73,8 +79,9 @@ class EmbeddingServer:
             {"object": "embedding", "index": index, "embedding": [2 * float(value) for value in vector]}
             for index, vector in enumerate(vectors)
         ]
-        usage = {"prompt_tokens": 8, "total_tokens": 8}
-        return {"object": "list", "data": data, "model": request["model"], "usage": usage}
+        tokens = self.count(request["input"])
+        usage = {} if tokens is None else {"usage": {"prompt_tokens": tokens, "total_tokens": tokens}}
+        return {"object": "list", "data": data, "model": request["model"], **usage}
 
     def stop(self) -> None:
         """Close the port, so that connections are refused."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -14,10 +14,12 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import confirm, yes_option
 from opencode_memory.cli.progress import progress
 from opencode_memory.config.embedding import EmbeddingProvider
+from opencode_memory.errors import EmbeddingBudgetError
 from opencode_memory.text.formatting import format_count, format_duration
 
 if TYPE_CHECKING:
-    from opencode_memory.store.embedding_models import ModelStatus
+    from opencode_memory.embedding.budget import BudgetStatus
+    from opencode_memory.store.embedding_models import ChangeEstimate, ModelStatus
     from opencode_memory.store.memory_store import MemoryStore
 
 _KEY: Final = "embedding.provider"
@@ -28,19 +30,6 @@ searched: queries, and your messages to agents. Secrets and <private> parts are 
 The server may store what it gets, and you may have to pay for it.
 """
 _KEPT: Final = "What is embedded is kept. The worker or the same command does the rest; recall uses the former model."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCost:
-    """Estimated cost of embedding all memories with another model.
-
-    Attributes:
-        memories: Number of memories.
-        seconds: Estimated from a sample; 0 without memories.
-    """
-
-    memories: int
-    seconds: float
 
 
 @command("status")
@@ -59,6 +48,8 @@ def status(run: Invocation) -> int:
         rows.append(
             ("changes to", f"{found.next}, {found.embedded:,} of {format_count(found.memories, 'memory')} done")
         )
+    if found.budget is not None:
+        rows.append(("budget", _describe_budget(found.budget)))
     if not found.is_usable:
         rows.append(("recall", "by words only, because the model is not configured here"))
     run.out.table(rows)
@@ -86,22 +77,25 @@ def use(run: Invocation, *, provider: str, dry_run: bool, background: bool, yes:
         before = store.indexes.models.status()
         if not store.indexes.models.differs():
             return _keep(run, store, before, wanted, dry_run=dry_run)
-        cost = _estimate(store)
+        cost = store.indexes.models.estimate(sample=_SAMPLE)  # It also shows that the model answers.
+        budget = store.indexes.models.budget()
         if not run.out.as_json:
-            run.out.line(_describe(before, cost))
+            run.out.line(_describe(before, cost, budget))
         if dry_run:
             if run.out.as_json:
-                run.out.json({"dry_run": True, "from": before.active, "to": before.wanted, **_cost(cost)})
+                run.out.json({"dry_run": True, "from": before.active, "to": before.wanted, **_cost(cost, budget)})
             return DONE
         if not confirm(f"Embed {format_count(cost.memories, 'memory')} with {before.wanted}", yes=yes):
             return NOTHING_FOUND
         store.indexes.models.begin_change()
         _configure(run, wanted)
-        done = None if background else _change(run, store)
+        done, refusal = (None, None) if background else _change(run, store)
     if run.out.as_json:
         state = {"embedded": done, "is_complete": done is not None}
-        run.out.json({"from": before.active, "to": before.wanted, **_cost(cost), **state})
+        run.out.json({"from": before.active, "to": before.wanted, **_cost(cost, budget), **state})
     elif done is None:
+        if refusal is not None:
+            run.out.line(f"{str(refusal)[:1].upper()}{str(refusal)[1:]}. What is embedded is kept.")
         run.out.line("The worker of the server embeds the memories. `opencode-memory embedding status` shows how far.")
     else:
         run.out.line(f"Recall uses {before.wanted} now: {format_count(done, 'memory')} embedded.")
@@ -160,9 +154,13 @@ def _tell_server(run: Invocation) -> None:
         run.out.note("Restart the server with `opencode-memory stop`, because it reads its settings when it starts.")
 
 
-def _change(run: Invocation, store: MemoryStore) -> int:
-    with progress("embeddings", quiet=run.out.as_json, kept=_KEPT) as show:
-        return store.indexes.models.change(progress=show)
+def _change(run: Invocation, store: MemoryStore) -> tuple[int | None, EmbeddingBudgetError | None]:
+    """Embed the memories; return how many, or why the rest waits for the next budget of tokens."""
+    try:
+        with progress("embeddings", quiet=run.out.as_json, kept=_KEPT) as show:
+            return store.indexes.models.change(progress=show), None
+    except EmbeddingBudgetError as error:
+        return None, error
 
 
 def _configure(run: Invocation, wanted: EmbeddingProvider) -> None:
@@ -172,27 +170,51 @@ def _configure(run: Invocation, wanted: EmbeddingProvider) -> None:
         set_value(run.config.file, _KEY, wanted, environment=run.config.environment)
 
 
-def _estimate(store: MemoryStore) -> ModelCost:
-    """Embed a sample, which also shows that the model answers."""
-    memories, seconds = store.indexes.models.estimate_seconds(sample=_SAMPLE)
-    return ModelCost(memories=memories, seconds=seconds)
-
-
-def _describe(before: ModelStatus, cost: ModelCost) -> str:
-    about = f"about {format_duration(cost.seconds)}" if cost.seconds else "no time"
-    return (
-        f"Changes from {before.active} to {before.wanted}: {format_count(cost.memories, 'memory')}, {about}. "
-        "What a server of others charges is not known here."
+def _describe(before: ModelStatus, cost: ChangeEstimate, budget: BudgetStatus | None) -> str:
+    if cost.seconds is None:
+        about = "of unknown time"
+    else:
+        about = f"about {format_duration(cost.seconds)}" if cost.seconds else "no time"
+    text = f"Changes from {before.active} to {before.wanted}: {format_count(cost.memories, 'memory')}, {about}. "
+    if cost.tokens is None or budget is None:
+        return text + "What a server of others charges is not known here."
+    days = _count_days(cost.tokens, budget)
+    lasts = "which today's budget allows" if days == 1 else f"so the change takes about {days:,} days"
+    return text + (
+        f"The server gets about {cost.tokens:,} tokens. embedding.tokens_per_day allows {budget.limit:,}, of which "
+        f"{_left(budget):,} are left today, {lasts}."
     )
 
 
-def _cost(cost: ModelCost) -> dict[str, object]:
-    return {"memories": cost.memories, "seconds": round(cost.seconds, 1)}
+def _left(budget: BudgetStatus) -> int:
+    return max(0, budget.limit - budget.tokens)
+
+
+def _count_days(tokens: int, budget: BudgetStatus) -> int:
+    """Return on how many days of UTC a change has to send texts, today included."""
+    return 1 + max(0, -(-(tokens - _left(budget)) // budget.limit))
+
+
+def _cost(cost: ChangeEstimate, budget: BudgetStatus | None) -> dict[str, object]:
+    seconds = None if cost.seconds is None else round(cost.seconds, 1)
+    fields: dict[str, object] = {"memories": cost.memories, "seconds": seconds}
+    if cost.tokens is not None and budget is not None:
+        fields |= {"tokens": cost.tokens, "tokens_left": _left(budget), "days": _count_days(cost.tokens, budget)}
+    return fields
+
+
+def _describe_budget(budget: BudgetStatus) -> str:
+    text = f"{budget.tokens:,} of {budget.limit:,} tokens used today (UTC)"
+    return text if budget.until is None else f"{text}; embedding goes on at {budget.until:%Y-%m-%d %H:%M} UTC"
 
 
 def _as_dict(found: ModelStatus) -> dict[str, object]:
     names = ("active", "dimension", "wanted", "next", "embedded", "memories", "is_usable")
-    return {name: getattr(found, name) for name in names}
+    fields: dict[str, object] = {name: getattr(found, name) for name in names}
+    if (budget := found.budget) is not None:
+        until = None if budget.until is None else budget.until.isoformat()
+        fields["budget"] = {"tokens_per_day": budget.limit, "tokens_today": budget.tokens, "until": until}
+    return fields
 
 
 embedding: Final = Group("embedding", help="Show and change the embedding model.", commands=[status, use])

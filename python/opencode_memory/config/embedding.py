@@ -49,6 +49,7 @@ class EmbeddingConfig:
         api_key: That key itself; left out of ``repr``.
         query_prefix: Text that the model expects in front of a query.
         text_prefix: Text that the model expects in front of a memory.
+        tokens_per_day: Most tokens that servers get in a day of UTC; 0 for no limit.
     """
 
     threads: int
@@ -64,6 +65,7 @@ class EmbeddingConfig:
     api_key: str | None = field(repr=False)
     query_prefix: str
     text_prefix: str
+    tokens_per_day: int
 
 
 EMBEDDING_SETTINGS: Final = (
@@ -106,4 +108,10 @@ EMBEDDING_SETTINGS: Final = (
     ),
     Setting("embedding.query_prefix", "text that the model expects in front of a query", always(""), PREFIX),
     Setting("embedding.text_prefix", "text that the model expects in front of a memory", always(""), PREFIX),
+    Setting(
+        "embedding.tokens_per_day",
+        "tokens that embedding servers get in a day of UTC at most; 0 for no limit",
+        always(0),
+        whole_number(0, 10**12),
+    ),
 )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.embedding.budget import describe_wait
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.files import access
 from opencode_memory.text.formatting import format_count
@@ -27,7 +28,7 @@ class Finding:
     """A finding about the health of a store.
 
     Attributes:
-        name: The checked part: ``store``, ``data_dir``, ``disk`` or ``embeddings``.
+        name: The checked part: ``store``, ``data_dir``, ``disk``, ``embeddings`` or ``embed_budget``.
         text: The finding, in one sentence.
         hint: The next step for the user, if any.
         is_problem: Whether the store does not work as it should; otherwise the finding is a note.
@@ -62,6 +63,7 @@ def check_store(store: MemoryStore) -> Iterator[Finding]:
         store.check_place()
         store.count(scope="global")
         pending = store.indexes.count_pending()
+        budget = store.indexes.models.budget()
     except OpencodeMemoryError as error:
         yield Finding("store", f"the store cannot be used: {error}", error.hint)
         return
@@ -69,3 +71,6 @@ def check_store(store: MemoryStore) -> Iterator[Finding]:
         verb = "has" if pending == 1 else "have"
         text = f"{format_count(pending, 'memory')} {verb} no vectors yet; only words find them"
         yield Finding("embeddings", text, "opencode-memory reindex", is_problem=False)
+    if budget is not None and budget.until is not None:
+        text = describe_wait(budget.limit, budget.until)
+        yield Finding("embed_budget", text, "raise embedding.tokens_per_day; 0 is no limit", is_problem=False)

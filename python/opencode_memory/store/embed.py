@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import EmbeddingError, InvalidInputError, ModelNotFoundError
+from opencode_memory.errors import EmbeddingBudgetError, EmbeddingError, InvalidInputError, ModelNotFoundError
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -98,6 +98,12 @@ class _Failures:
         self.in_a_row = 0
         self.tell = tell
 
+    def note(self, key: int, error: EmbeddingError | InvalidInputError) -> None:
+        """Note that a text cannot be embedded."""
+        self.first = self.first or error
+        if self.tell is not None:
+            self.tell(key, error)
+
 
 def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[int, str]], failures: _Failures) -> int:
     """Embed a page; bisect it around texts that fail, so that one bad text does not block the others."""
@@ -105,6 +111,13 @@ def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[
         stored = _embed_page(engine, embedder, page)
     except ModelNotFoundError:
         raise
+    except EmbeddingBudgetError as error:
+        if len(page) == 1:
+            if error.until is not None:
+                engine.note_refused_tokens(error.tokens)
+                raise  # The other texts wait as well.
+            failures.note(page[0][0], error)
+            return 0
     except (EmbeddingError, InvalidInputError) as error:
         failures.first = failures.first or error
         # With `on_failure`, count only failures of single texts. Bisecting a page around a few bad texts produces many
@@ -115,13 +128,13 @@ def _embed_around_failures(engine: Engine, embedder: Embedder, page: list[tuple[
                 raise
             failures.in_a_row = 0
         if len(page) == 1:
-            if failures.tell is not None:
-                failures.tell(page[0][0], error)
+            failures.note(page[0][0], error)
             return 0
-        middle = len(page) // 2
-        return sum(_embed_around_failures(engine, embedder, half, failures) for half in (page[:middle], page[middle:]))
-    failures.in_a_row = 0
-    return stored
+    else:
+        failures.in_a_row = 0
+        return stored
+    middle = len(page) // 2
+    return sum(_embed_around_failures(engine, embedder, half, failures) for half in (page[:middle], page[middle:]))
 
 
 def works(embedder: Embedder) -> bool:

@@ -6,9 +6,12 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from opencode_memory.embedding.budget import CountedEmbedder
+
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
     from opencode_memory.embedding.base import Embedder
+    from opencode_memory.embedding.budget import TokenBudget
 
 
 class EmbedderChoice:
@@ -35,6 +38,13 @@ class EmbedderChoice:
 
                 self._wanted = BundledEmbedder()
             return self._wanted
+
+    def budget(self) -> TokenBudget | None:
+        """Return the budget of the embedders that cost tokens; None if none has a limit. Loads no model."""
+        for embedder in (self._wanted, *self._others):
+            if isinstance(embedder, CountedEmbedder) and embedder.budget is not None:
+                return embedder.budget
+        return None
 
     def fitting(self) -> Embedder | None:
         """Return the embedder of the model of the stored vectors; None if this process does not have it.

@@ -6,13 +6,16 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opencode_memory.errors import EmbeddingError
+from opencode_memory.embedding.budget import CountedEmbedder, count_tokens, most_tokens
+from opencode_memory.errors import EmbeddingBudgetError, EmbeddingError
 from opencode_memory.store import arguments, model_change
 from opencode_memory.store.embedding_queue import embedding_turn
+from opencode_memory.store.token_ledger import StoredTokens
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
     from opencode_memory.embedding.base import Embedder
+    from opencode_memory.embedding.budget import BudgetStatus
     from opencode_memory.store.embed import Progress
     from opencode_memory.store.embedding_queue import EmbeddingQueue
 
@@ -29,6 +32,7 @@ class ModelStatus:
         embedded: Memories that the next model has embedded; 0 without a change.
         memories: All memories.
         is_usable: Whether this process can embed queries with the active model.
+        budget: Tokens of today, if embedding servers have a limit.
     """
 
     active: str | None
@@ -38,6 +42,22 @@ class ModelStatus:
     embedded: int
     memories: int
     is_usable: bool
+    budget: BudgetStatus | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeEstimate:
+    """Estimated cost of embedding all memories with another model.
+
+    Attributes:
+        memories: Number of memories.
+        seconds: Time; 0 without memories, None if the budget of tokens does not suffice for a sample.
+        tokens: Tokens that the server gets; None if they have no limit.
+    """
+
+    memories: int
+    seconds: float | None
+    tokens: int | None
 
 
 class EmbeddingModels:
@@ -61,7 +81,17 @@ class EmbeddingModels:
             embedded=0 if change is None else max(0, memories - left),
             memories=memories,
             is_usable=self._queue.mismatch() is None,
+            budget=self.budget(),
         )
+
+    def budget(self) -> BudgetStatus | None:
+        """Return how many tokens embedding servers got today; None if they have no limit. Loads no model."""
+        budget = self._queue.choice.budget()
+        return None if budget is None else budget.status()
+
+    def count_tokens(self, embedder: Embedder) -> Embedder:
+        """Return an embedder whose tokens count in this store, if it has a limit."""
+        return count_tokens(embedder, StoredTokens(self._engine))
 
     def differs(self) -> bool:
         """Return whether the configuration names another model than that of the vectors."""
@@ -69,14 +99,11 @@ class EmbeddingModels:
         wanted = self._queue.choice.wanted()
         return active is not None and active != (wanted.model_id, wanted.dimension)
 
-    def estimate_seconds(self, *, sample: int) -> tuple[int, float]:
-        """Estimate how long a change takes: embed some memories with the configured model, without storing the vectors.
+    def estimate(self, *, sample: int) -> ChangeEstimate:
+        """Estimate what a change costs: embed some memories with the configured model, without storing the vectors.
 
         Args:
             sample: Embed so many memories.
-
-        Returns:
-            The number of all memories, and the seconds that all of them take.
 
         Raises:
             EmbeddingError: The model fails.
@@ -86,12 +113,25 @@ class EmbeddingModels:
         every = self._engine.texts_to_embed(0, most)
         wanted = self._queue.choice.wanted()
         pieces = [piece for _, text in every for piece in wanted.chunk(text)]
+        is_limited = isinstance(wanted, CountedEmbedder) and wanted.budget is not None
         if not pieces:
-            return memories, 0.0
-        wanted.embed_query(pieces[0])  # Loads the model, which takes as long for few memories as for many.
-        begun = time.monotonic()
-        wanted.embed(pieces)
-        return memories, (time.monotonic() - begun) * memories / len(every)
+            return ChangeEstimate(memories=memories, seconds=0.0, tokens=0 if is_limited else None)
+        share = memories / len(every)
+        try:
+            wanted.embed_query(pieces[0])  # Loads the model, which takes as long for few memories as for many.
+            tokens_before = self._tokens_today()
+            begun = time.monotonic()
+            wanted.embed(pieces)
+        except EmbeddingBudgetError:
+            return ChangeEstimate(memories=memories, seconds=None, tokens=round(most_tokens(pieces) * share))
+        seconds = (time.monotonic() - begun) * share
+        # Below 0 if a day of UTC ended meanwhile.
+        tokens = self._tokens_today() - tokens_before
+        tokens = tokens if tokens > 0 else most_tokens(pieces)
+        return ChangeEstimate(memories=memories, seconds=seconds, tokens=round(tokens * share) if is_limited else None)
+
+    def _tokens_today(self) -> int:
+        return self._engine.spent_tokens()[1]
 
     def begin_change(self) -> None:
         """Begin a change to the model that the configuration names; a worker does it.

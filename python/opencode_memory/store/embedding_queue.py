@@ -11,17 +11,19 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import subject
-from opencode_memory.errors import ClosedError, EmbeddingError
+from opencode_memory.errors import ClosedError, EmbeddingBudgetError, EmbeddingError, OpencodeMemoryError
 from opencode_memory.platform import system
 from opencode_memory.store.embed import Progress, embed_pending
 from opencode_memory.store.embedder_choice import EmbedderChoice
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from opencode_memory._core import Engine
     from opencode_memory.embedding.base import Embedder, Vector
 
@@ -129,11 +131,19 @@ class EmbeddingQueue:
                 embedder = self.session_embedder() if of_sessions else self.matching_embedder()
                 return embedder.embed_query(subject(query))
             except EmbeddingError as error:
+                self._note_refusal(error)
                 reason = f"the query could not be embedded, so only full-text search is used: {error}"
         if self._last_warning != reason:
             self._last_warning = reason
             _log.warning("%s", reason)
         return None
+
+    def _note_refusal(self, error: EmbeddingError) -> None:
+        """Let other processes see that a query waits for the next budget of tokens."""
+        if isinstance(error, EmbeddingBudgetError) and error.until is not None and self._engine.is_writable:
+            # The recall goes on by words. It must not fail because the store is busy.
+            with suppress(OpencodeMemoryError):
+                self._engine.note_refused_tokens(error.tokens)
 
     def notify(self) -> None:
         """Wake the background thread after a write. Raises nothing, because the write is done already."""
@@ -216,6 +226,7 @@ class BackgroundEmbedding:
         return self._deadline is not None and time.monotonic() > self._deadline
 
     def _run(self) -> None:
+        told: datetime | None = None
         while True:
             self._wake.wait()
             self._wake.clear()
@@ -228,6 +239,10 @@ class BackgroundEmbedding:
                         embed_pending(self._engine, embedder, should_stop=self._is_late)
             except ClosedError:
                 return  # The program ends without closing the store; the next process embeds the rest.
+            except EmbeddingBudgetError as error:
+                if error.until != told:
+                    told = error.until
+                    _log.warning("%s; until then, new memories are found by their words only", error)
             except EmbeddingError as error:
                 # A server that does not run is expected, so its log needs no stack trace.
                 text = "embedding in the background failed, so new memories are found by their words only: %s"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.embedding.rows import to_rows
-from opencode_memory.errors import ConflictError, EmbeddingError, InvalidInputError
+from opencode_memory.errors import ConflictError, EmbeddingBudgetError, EmbeddingError, InvalidInputError
 from opencode_memory.store.embed import works
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _stage_page(engine: Engine, embedder: Embedder, page: list[tuple[int, str]])
     every = list(dict.fromkeys(piece for cut in pieces for piece in cut))
     new = [piece for piece, known in zip(every, engine.staged_embeddings(every), strict=True) if not known]
     done: set[str] = set(every) - set(new)
-    for batch, vectors in _embed_around_failures(embedder, new):
+    for batch, vectors in _embed_around_failures(engine, embedder, new):
         engine.stage_embeddings(embedder.model_id, 0, memories, batch, vectors)
         done.update(batch)
     nothing = to_rows((), embedder.dimension)
@@ -104,7 +104,7 @@ def _stage_page(engine: Engine, embedder: Embedder, page: list[tuple[int, str]])
     return [cut if done.issuperset(cut) else [] for cut in pieces]
 
 
-def _embed_around_failures(embedder: Embedder, texts: list[str]) -> Iterator[tuple[list[str], Vectors]]:
+def _embed_around_failures(engine: Engine, embedder: Embedder, texts: list[str]) -> Iterator[tuple[list[str], Vectors]]:
     """Embed texts; halve them around a text that fails, and leave it out. If each text fails, the model does."""
     if not texts:
         return
@@ -114,7 +114,12 @@ def _embed_around_failures(embedder: Embedder, texts: list[str]) -> Iterator[tup
         batch = waiting.pop()
         try:
             vectors = embedder.embed(batch)
-        except (EmbeddingError, InvalidInputError):
+        except (EmbeddingError, InvalidInputError) as error:
+            if len(batch) == 1 and isinstance(error, EmbeddingBudgetError):
+                if error.until is None:
+                    continue  # No day has enough tokens for this text.
+                engine.note_refused_tokens(error.tokens)
+                raise
             if len(batch) > 1:
                 middle = len(batch) // 2
                 waiting += [batch[middle:], batch[:middle]]

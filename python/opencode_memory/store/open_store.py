@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from opencode_memory._core import Engine
 from opencode_memory.config import paths
 from opencode_memory.config.load import environment
+from opencode_memory.embedding.budget import count_tokens
 from opencode_memory.errors import InvalidInputError, StorageError
 from opencode_memory.platform import system
 from opencode_memory.store import arguments
 from opencode_memory.store.embedder_choice import EmbedderChoice
 from opencode_memory.store.embedding_queue import EmbeddingQueue
 from opencode_memory.store.memory_store import MemoryStore
+from opencode_memory.store.token_ledger import StoredTokens
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder
@@ -69,10 +71,12 @@ def open(  # noqa: A001  `opencode_memory.open` reads like what it does
         background=arguments.flag(background, field="background"),
         clock_ms=arguments.whole(clock_ms, field="clock_ms"),
     )
+    ledger = StoredTokens(engine)
+    embedder, session_embedder = (one and count_tokens(one, ledger) for one in (embedder, session_embedder))
     queue = EmbeddingQueue(
         engine,
         engine.data_dir,
-        choice=EmbedderChoice(engine, embedder, other_embedders),
+        choice=EmbedderChoice(engine, embedder, [count_tokens(other, ledger) for other in other_embedders]),
         session_embedder=session_embedder,
         in_background=background and not read_only,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import EmbeddingError
+from opencode_memory.errors import EmbeddingBudgetError, EmbeddingError
 from opencode_memory.maintenance import consolidation
 from opencode_memory.maintenance.ageing import age, was_restored
 from opencode_memory.worker.duty import Duty, PostponedError, Work, always, repeat_every
@@ -23,6 +23,8 @@ _AT_ONCE: Final = 256
 _MOST_FAILING: Final = 1000
 _OTHER_EMBEDS_SECONDS: Final = 1.0
 _MODEL_FAILS_SECONDS: Final = 60.0
+_BUDGET_SECONDS: Final = 600.0
+"""Longest time between two looks at a budget of tokens, because the user may raise it."""
 _STALE_DAYS: Final = 36_500
 _GONE: Final = frozenset({"enrich"})
 """Kinds of earlier versions that no worker does any more."""
@@ -64,7 +66,7 @@ def _embed(work: Work) -> datetime | None:
         done = work.store.indexes.embed_some(limit=_AT_ONCE, skip=skip, on_failure=failed.__setitem__)
     except EmbeddingError as error:
         # The embedding model fails, not a single memory.
-        raise PostponedError(str(error), seconds=_MODEL_FAILS_SECONDS, is_warning=True) from error
+        raise _postpone(error, work.at) from error
     if done is None:
         raise PostponedError("another process is embedding", seconds=_OTHER_EMBEDS_SECONDS)
     if done:
@@ -84,10 +86,18 @@ def _change_model(work: Work) -> datetime | None:
     try:
         is_complete = work.store.indexes.models.go_on(limit=_AT_ONCE)
     except EmbeddingError as error:
-        raise PostponedError(str(error), seconds=_MODEL_FAILS_SECONDS, is_warning=True) from error
+        raise _postpone(error, work.at) from error
     if is_complete is None:
         raise PostponedError("another process is embedding", seconds=_OTHER_EMBEDS_SECONDS)
     return None if is_complete else work.at
+
+
+def _postpone(error: EmbeddingError, at: datetime) -> PostponedError:
+    """Return why a job waits for its model, or for the next budget of tokens."""
+    if isinstance(error, EmbeddingBudgetError) and error.until is not None:
+        seconds = min(max((error.until - at).total_seconds(), 1.0), _BUDGET_SECONDS)
+        return PostponedError(str(error), seconds=seconds, is_warning=True)
+    return PostponedError(str(error), seconds=_MODEL_FAILS_SECONDS, is_warning=True)
 
 
 def _purge(work: Work) -> None:

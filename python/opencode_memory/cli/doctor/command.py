@@ -224,7 +224,12 @@ def _check_delegation(run: Invocation) -> Iterator[Check]:
 def _check_model(run: Invocation) -> Iterator[Check]:
     from opencode_memory.cli.doctor.model import check_model  # noqa: PLC0415  loaded only when it runs
 
-    yield from check_model(run.config.embedding, run.config.environment)
+    config, environment = run.config.embedding, run.config.environment
+    if not run.config.data_dir.exists():
+        yield from check_model(config, environment)
+        return
+    with run.open_store() as store:
+        yield from check_model(config, environment, store)
 
 
 def _check_other_systems(run: Invocation) -> Iterator[Check]:

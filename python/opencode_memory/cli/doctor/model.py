@@ -9,7 +9,7 @@ from opencode_memory.cli.doctor.checks import Check, Level
 from opencode_memory.config.embedding import EmbeddingConfig
 from opencode_memory.embedding import BundledEmbedder, verify_model
 from opencode_memory.embedding.factory import build_embedders
-from opencode_memory.errors import EmbeddingError
+from opencode_memory.errors import EmbeddingBudgetError, EmbeddingError
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
@@ -29,16 +29,30 @@ def check_change(store: MemoryStore, config: EmbeddingConfig) -> Iterator[Check]
     yield Check("embed_model", Level.NOTE, text, f"opencode-memory embedding use {config.provider}")
 
 
-def check_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> Iterator[Check]:
-    """Check the bundled model, which embeds sessions in any case, and the server if one is configured."""
+def check_model(
+    config: EmbeddingConfig, environment: Mapping[str, str], store: MemoryStore | None = None
+) -> Iterator[Check]:
+    """Check the bundled model, which embeds sessions in any case, and the server if one is configured.
+
+    Args:
+        config: The configured model.
+        environment: The variables that may hold the key of the server.
+        store: Counts the tokens of the server if they have a limit; None if there is no store yet.
+    """
     bundled = BundledEmbedder(verify_model())
     vector = bundled.embed_query(_QUESTION)
     yield Check("model", Level.OK, f"{bundled.model_id}, {len(vector)} dimensions")
     embedder = build_embedders(config, environment).of_memories
     if embedder.model_id == bundled.model_id:
         return
+    if store is not None:
+        embedder = store.indexes.models.count_tokens(embedder)
     try:
         embedder.embed_query(_QUESTION)
+    except EmbeddingBudgetError as error:
+        text = f"{embedder.model_id} is not asked: {error}; until then, queries find memories by words only"
+        yield Check("embed_server", Level.NOTE, text, error.hint)
+        return
     except EmbeddingError as error:
         text = f"{error}; until it answers, memories are found by words only"
         yield Check("embed_server", Level.PROBLEM, text, error.hint or "check the settings embedding.*")

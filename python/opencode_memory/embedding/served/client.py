@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from opencode_memory.embedding.served.wire import parse_vectors, render_request
+from opencode_memory.embedding.served.wire import parse_usage, parse_vectors, render_request
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.http_client.request import Failure, HttpAnswer, Request, RequestError, send
 from opencode_memory.http_client.retry_after import parse_retry_after
@@ -19,6 +19,7 @@ from opencode_memory.text import clock
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Vectors
+    from opencode_memory.embedding.budget import Charge, TokenBudget
     from opencode_memory.embedding.served.settings import ServedModel
 
 PAUSES: Final = (1.0, 2.0, 4.0)
@@ -56,6 +57,7 @@ class Client:
 
     Args:
         model: The model to ask.
+        budget: Budget of the tokens; None for no limit.
         pause: Waits for a number of seconds.
         now: Returns the seconds of a monotonic clock.
     """
@@ -64,14 +66,30 @@ class Client:
         self,
         model: ServedModel,
         *,
+        budget: TokenBudget | None = None,
         pause: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
+        self._budget = budget
         self._pause = pause
         self._now = now
         self._lock = threading.Lock()
         self._failure: _Rest | None = None
+
+    def with_budget(self, budget: TokenBudget) -> Client:
+        """Return a client of the same server that keeps a budget."""
+        return Client(self._model, budget=budget, pause=self._pause, now=self._now)
+
+    def check_budget(self, texts: Sequence[str]) -> None:
+        """Check whether all these texts may be sent, before the first of several requests.
+
+        Raises:
+            EmbeddingBudgetError: The budget of the day does not suffice.
+            EmbeddingError: The tokens cannot be counted.
+        """
+        if self._budget is not None:
+            self._budget.check(texts)
 
     def embed_texts(self, texts: Sequence[str]) -> Vectors:
         """Embed the texts of one request; try again if the server is busy or does not answer.
@@ -93,10 +111,13 @@ class Client:
         self._check_rest()
         request = self._request(texts, is_query=is_query)
         for pause in (None,) if is_query else (*PAUSES, None):
-            answer, problem, delay = self._try(request)
+            # Each attempt is charged, because a server that answers too late may have done the work.
+            charge = None if self._budget is None else self._budget.charge(texts)
+            answer, problem, delay = self._try(request, charge)
             if answer is not None:
                 with self._lock:
                     self._failure = None
+                self._settle(charge, parse_usage(answer.body) if charge is not None else None)
                 return parse_vectors(self._model, answer.body, count=len(texts))
             wait = delay if delay is not None else pause
             if pause is None or wait is None or wait > LONGEST_PAUSE:
@@ -112,7 +133,12 @@ class Client:
         if failure is not None and self._now() < failure.until:
             raise _fail(f"{failure.text}; it gets no request for {REST_SECONDS:g} s after a failure", failure.hint)
 
-    def _try(self, request: Request) -> tuple[HttpAnswer | None, EmbeddingError, float | None]:
+    def _settle(self, charge: Charge | None, tokens: int | None) -> None:
+        """Correct a charge. If the number of tokens is not known, the upper bound stays."""
+        if self._budget is not None and charge is not None and tokens is not None:
+            self._budget.settle(charge, tokens=tokens)
+
+    def _try(self, request: Request, charge: Charge | None) -> tuple[HttpAnswer | None, EmbeddingError, float | None]:
         """Send the request once.
 
         Returns:
@@ -125,6 +151,7 @@ class Client:
             answer = send(request)
         except RequestError as error:
             problem = _fail(str(error), "start the server, or check embedding.base_url")
+            self._settle(charge, 0 if error.failure is Failure.UNREACHABLE else None)
             if error.failure not in _TRANSIENT:
                 raise problem from error
             # A command waits for its last texts. A broken connection may be the restart of a server, but a server that
@@ -136,6 +163,7 @@ class Client:
         )
         if answer.status == _OK:
             return answer, problem, None
+        self._settle(charge, 0)  # Servers charge nothing for an error that they report.
         if answer.status != _TOO_MANY and answer.status < _SERVER_ERROR:
             raise problem
         return None, problem, parse_retry_after(answer.retry_after, at=clock.now())

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import redact
+from opencode_memory.embedding.budget import TokenBudget
 from opencode_memory.embedding.rows import Rows, first_row
 from opencode_memory.errors import EmbeddingError
 from opencode_memory.text.pasted import strip_private
 
 if TYPE_CHECKING:
     from opencode_memory.embedding.base import Embedder, Vector, Vectors
+    from opencode_memory.embedding.budget import TokenLedger
     from opencode_memory.embedding.served.client import Client
     from opencode_memory.embedding.served.settings import ServedModel
 
@@ -31,11 +33,15 @@ class ServedEmbedder:
         client: Sends the requests.
         cutter: Cuts texts. The tokenizer of the server is not known, and pieces of the bundled model's window (256
             tokens) fit into the window of any current model.
+        ledger: Counts the tokens of a model with a limit; without it nothing is sent.
     """
 
-    def __init__(self, model: ServedModel, client: Client, *, cutter: Embedder) -> None:
+    def __init__(
+        self, model: ServedModel, client: Client, *, cutter: Embedder, ledger: TokenLedger | None = None
+    ) -> None:
         self._model = model
-        self._client = client
+        self._budget = TokenBudget(model.tokens_per_day, ledger) if model.tokens_per_day else None
+        self._client = client if self._budget is None else client.with_budget(self._budget)
         self._cutter = cutter
         self._cached_query = functools.lru_cache(QUERY_CACHE_SIZE)(self._embed_query)
 
@@ -49,16 +55,30 @@ class ServedEmbedder:
         """Length of a vector."""
         return self._model.dimension
 
+    @property
+    def budget(self) -> TokenBudget | None:
+        """The budget of tokens; None without a limit."""
+        return self._budget
+
+    def counted_by(self, ledger: TokenLedger) -> ServedEmbedder:
+        """Return the same embedder whose tokens a ledger counts; see ``CountedEmbedder``."""
+        if self._budget is None:
+            return self
+        return ServedEmbedder(self._model, self._client, cutter=self._cutter, ledger=ledger)
+
     def chunk(self, text: str) -> list[str]:
         """Cut a text into pieces; see ``Embedder.chunk``."""
         return self._cutter.chunk(text)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed texts; see ``Embedder.embed``."""
+        every = [self._model.text_prefix + _sendable(text) for text in texts]
+        if len(every) > MOST_TEXTS:
+            # Otherwise the budget could end between two requests, and the vectors of the first would be lost.
+            self._client.check_budget(every)
         vectors = Rows(len(texts), self.dimension)
-        for start, batch in _split(texts):
-            prepared = [self._model.text_prefix + _sendable(text) for text in batch]
-            vectors.put(range(start, start + len(batch)), self._client.embed_texts(prepared))
+        for start, batch in _split(every):
+            vectors.put(range(start, start + len(batch)), self._client.embed_texts(batch))
         return vectors.view()
 
     def embed_query(self, text: str) -> Vector:

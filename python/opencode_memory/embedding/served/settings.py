@@ -40,6 +40,7 @@ class ServedModel:
         key: API key; None if the server needs none. It is left out of ``repr``.
         query_prefix: Text in front of each query.
         text_prefix: Text in front of each text.
+        tokens_per_day: Most tokens that the server gets in a day of UTC; 0 for no limit.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ServedModel:
     key: str | None = field(default=None, repr=False)
     query_prefix: str = ""
     text_prefix: str = ""
+    tokens_per_day: int = 0
 
     @property
     def model_id(self) -> str:
@@ -137,6 +139,7 @@ def describe_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> S
         key=_read_key(config, environment),
         query_prefix=config.query_prefix,
         text_prefix=config.text_prefix,
+        tokens_per_day=config.tokens_per_day,
     )
 
 

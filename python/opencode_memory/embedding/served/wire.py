@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _VOYAGE_DIMENSIONS: Final = 1024
 """Length of the vectors of Voyage's current models, unless a request names another."""
 
+_MOST_TOKENS: Final = 10**12
+"""Greatest number of tokens of an answer. The count of a day must not overflow."""
+
 
 def render_request(model: ServedModel, texts: Sequence[str], *, is_query: bool = False) -> str:
     """Render a request as JSON."""
@@ -72,6 +75,20 @@ def parse_vectors(model: ServedModel, body: bytes, *, count: int) -> Vectors:
             raise _refuse(model, "has a vector of zeros, or with a number that is not finite")
         values += (value / length for value in row)
     return to_rows(values, model.dimension)
+
+
+def parse_usage(body: bytes) -> int | None:
+    """Return the number of tokens that an answer reports; None if it reports none that can be used."""
+    try:
+        answer = parse_json(body.decode())
+    except ValueError:
+        return None
+    usage = answer.get("usage") if isinstance(answer, dict) else None
+    if not isinstance(usage, dict):
+        return None
+    # Servers that do not count report 0.
+    counts = [usage.get(name) for name in ("total_tokens", "prompt_tokens")]
+    return next((count for count in counts if type(count) is int and 0 < count <= _MOST_TOKENS), None)
 
 
 def _parse_vector(model: ServedModel, written: Any) -> list[float]:

@@ -3,6 +3,7 @@
 //! One file per kind of operation. An engine is safe to share between threads, and several processes may open the same
 //! data directory. After a `fork` the child gets an error, because its writes could damage the files of the parent.
 
+mod budget;
 mod curate;
 mod document;
 mod earlier;

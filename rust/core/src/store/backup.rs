@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{Store, migration, open, schema};
+use super::{Store, budget, migration, open, schema};
 use crate::error::{Error, Result};
 use crate::{ids, platform};
 
@@ -136,6 +136,7 @@ fn replace_all_rows(connection: &mut Connection, source: (String, i64)) -> Resul
     // Keep the list of backups made since. Otherwise a purge could not name them.
     write.execute("INSERT OR IGNORE INTO main.backup SELECT * FROM source.backup", [])?;
     write.execute("INSERT OR IGNORE INTO main.backup(path, at) VALUES (?1, ?2)", source)?;
+    let spent = budget::numbers(&write)?;
     for table in tables.iter().filter(|table| *table != "backup") {
         // Emptying a table leaves its sequence where it is, and inserting only raises it: keys are never reused.
         write.execute_batch(&format!(
@@ -150,6 +151,7 @@ fn replace_all_rows(connection: &mut Connection, source: (String, i64)) -> Resul
              WHERE name NOT IN (SELECT name FROM main.sqlite_sequence)",
     )?;
     write.execute("UPDATE main.meta SET value = ?1 WHERE name = 'store_id'", [ids::new_store_id()])?;
+    budget::put_back(&write, &spent)?;
     let memories: i64 = write.query_row("SELECT count(*) FROM main.memory", [], |row| row.get(0))?;
     crate::crash::point("restore:copied");
     write.commit()?;

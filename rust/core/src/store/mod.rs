@@ -4,6 +4,7 @@
 //! acknowledgement (I1). A read is a [`Snapshot`]. This folder does not know the indexes.
 
 pub mod backup;
+pub mod budget;
 pub mod change;
 pub mod check;
 mod columns;

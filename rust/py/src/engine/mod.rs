@@ -1,5 +1,6 @@
 //! The Python class `Engine`, a thin wrapper of the core's engine. Arguments are owned before the work runs detached.
 
+mod budget;
 mod document;
 mod embed;
 mod job;
