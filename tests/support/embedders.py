@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from opencode_memory.embedding.base import Embedder
 from opencode_memory.errors import EmbeddingError
 
 Vectors = npt.NDArray[np.float32]
@@ -108,3 +109,33 @@ class ConstantEmbedder(WordEmbedder):
 
     def _vector(self, text: str) -> Vectors:
         return np.full(self.dimension, self._value, np.float32)
+
+
+class SqueezedEmbedder:
+    """Another embedder whose cosines are squeezed into 0.7 to 1: the cosine c of the other one is 0.7 + 0.3 c here."""
+
+    has_own_scale = True
+
+    def __init__(self, inner: Embedder, *, same: float = 0.7) -> None:
+        self.model_id = "squeezed"
+        self.dimension = inner.dimension + 1
+        self.is_down = False
+        self._inner = inner
+        self._same = same
+
+    def chunk(self, text: str) -> list[str]:
+        """Cut as the other embedder does."""
+        return self._inner.chunk(text)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts; fail while ``is_down``."""
+        if self.is_down:
+            raise EmbeddingError("the model is out of order")
+        rows = np.array([self._inner.embed_query(text) for text in texts], np.float32)
+        same = np.full((len(texts), 1), self._same**0.5, np.float32)
+        return np.hstack([same, rows.reshape(len(texts), self.dimension - 1) * (1 - self._same) ** 0.5])
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a query."""
+        vector: Vectors = self.embed([text])[0]
+        return vector

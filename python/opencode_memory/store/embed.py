@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import EmbeddingBudgetError, EmbeddingError, InvalidInputError, ModelNotFoundError
+from opencode_memory.store.calibration import calibrate, is_calibrated
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -76,7 +78,11 @@ def embed_pending(
         size = _choose_size(size, time.monotonic() - begun)
         if progress is not None:
             progress(min(done, total), total)
-    while compare and not should_stop() and engine.compare_new():
+    if compare and not should_stop():
+        # Before memories are compared, because limits decide on their links. If the model fails, the next run compares.
+        with suppress(EmbeddingError):
+            calibrate(engine, embedder)
+    while compare and is_calibrated(engine, embedder) and not should_stop() and engine.compare_new():
         pass
     if failures.first is not None and on_failure is None:
         raise failures.first

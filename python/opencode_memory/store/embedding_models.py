@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from opencode_memory.embedding.budget import CountedEmbedder, count_tokens, most_tokens
 from opencode_memory.errors import EmbeddingBudgetError, EmbeddingError
-from opencode_memory.store import arguments, model_change
+from opencode_memory.store import arguments, calibration, model_change
 from opencode_memory.store.embedding_queue import embedding_turn
 from opencode_memory.store.token_ledger import StoredTokens
 
@@ -132,6 +132,21 @@ class EmbeddingModels:
 
     def _tokens_today(self) -> int:
         return self._engine.spent_tokens()[1]
+
+    def is_calibrated(self) -> bool:
+        """Return whether the limits of relevance fit the model of the vectors, as far as this process can tell."""
+        embedder = self._queue.choice.fitting() if self._engine.active_model() is not None else None
+        return embedder is None or calibration.is_calibrated(self._engine, embedder)
+
+    def calibrate(self) -> None:
+        """Measure the scale of the model of the vectors, unless that was done before.
+
+        Raises:
+            EmbeddingError: The model fails.
+        """
+        embedder = self._queue.choice.fitting() if self._engine.active_model() is not None else None
+        if embedder is not None:
+            calibration.calibrate(self._engine, embedder)
 
     def begin_change(self) -> None:
         """Begin a change to the model that the configuration names; a worker does it.

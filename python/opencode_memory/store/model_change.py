@@ -7,10 +7,12 @@ next model the active one. What is stored survives a kill, and the change goes o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.embedding.rows import to_rows
 from opencode_memory.errors import ConflictError, EmbeddingBudgetError, EmbeddingError, InvalidInputError
+from opencode_memory.store.calibration import calibrate
 from opencode_memory.store.embed import works
 
 if TYPE_CHECKING:
@@ -74,6 +76,10 @@ def complete(engine: Engine, embedder: Embedder) -> int:
         ConflictError: The change was given up meanwhile.
         EmbeddingError: The model fails.
     """
+    # Before the change, because another scale would let all processes read all vectors again. If the model fails here,
+    # the worker measures its scale later.
+    with suppress(EmbeddingError):
+        calibrate(engine, embedder)
     for attempt in range(1, _ROUNDS + 1):
         memories: list[tuple[int, str, list[str]]] = []
         after_key = 0

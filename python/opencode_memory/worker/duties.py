@@ -1,6 +1,6 @@
 """Maintenance duties of a worker.
 
-They embed, change the embedding model, link, purge, compact, age and consolidate memories.
+They embed, change and calibrate the embedding model, link, purge, compact, age and consolidate memories.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.errors import EmbeddingBudgetError, EmbeddingError
 from opencode_memory.maintenance import consolidation
 from opencode_memory.maintenance.ageing import age, was_restored
-from opencode_memory.worker.duty import Duty, PostponedError, Work, always, repeat_every
+from opencode_memory.worker.duty import Duty, PostponedError, Work, always, look_every, repeat_every
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -25,6 +25,7 @@ _OTHER_EMBEDS_SECONDS: Final = 1.0
 _MODEL_FAILS_SECONDS: Final = 60.0
 _BUDGET_SECONDS: Final = 600.0
 """Longest time between two looks at a budget of tokens, because the user may raise it."""
+_LOOK_SECONDS: Final = 60.0
 _STALE_DAYS: Final = 36_500
 _GONE: Final = frozenset({"enrich"})
 """Kinds of earlier versions that no worker does any more."""
@@ -36,6 +37,11 @@ def maintenance_duties() -> tuple[Duty, ...]:
         Duty(kind=EMBED, do=_embed, is_due=_has_unembedded_texts),
         Duty(kind=LINK, do=_link),
         Duty(kind="change_model", do=_change_model, is_due=lambda store: store.indexes.models.can_go_on()),
+        Duty(
+            kind="calibrate",
+            do=_calibrate,
+            is_due=look_every(_LOOK_SECONDS, lambda store: not store.indexes.models.is_calibrated()),
+        ),
         Duty(kind="purge", do=repeat_every(timedelta(hours=1), _purge), is_due=always),
         Duty(
             kind="compact",
@@ -92,6 +98,14 @@ def _change_model(work: Work) -> datetime | None:
     return None if is_complete else work.at
 
 
+def _calibrate(work: Work) -> None:
+    """Measure the scale of a model whose cosines have another one than those of the bundled model."""
+    try:
+        work.store.indexes.models.calibrate()
+    except EmbeddingError as error:
+        raise _postpone(error, work.at) from error
+
+
 def _postpone(error: EmbeddingError, at: datetime) -> PostponedError:
     """Return why a job waits for its model, or for the next budget of tokens."""
     if isinstance(error, EmbeddingBudgetError) and error.until is not None:
@@ -114,6 +128,7 @@ def _purge(work: Work) -> None:
 
 def _link(work: Work) -> None:
     """Link similar memories; one search for the neighbours of a memory also finds near duplicates."""
+    _calibrate(work)  # Limits decide on links.
     while work.store.indexes.link_new():
         work.renew_lease()
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _QUESTION = "Is the model there?"
-_NOT_CALIBRATED = "the limits of relevance were measured with the bundled model and may not fit this one"
+_NOT_CALIBRATED = "its cosines are not measured yet, so the limits of relevance may not fit them"
 
 
 def check_change(store: MemoryStore, config: EmbeddingConfig) -> Iterator[Check]:
@@ -57,5 +57,8 @@ def check_model(
         text = f"{error}; until it answers, memories are found by words only"
         yield Check("embed_server", Level.PROBLEM, text, error.hint or "check the settings embedding.*")
         return
+    if store is not None and store.indexes.models.is_calibrated():
+        yield Check("embed_server", Level.OK, f"{embedder.model_id} answers")
+        return
     text = f"{embedder.model_id} answers; {_NOT_CALIBRATED}"
-    yield Check("embed_server", Level.NOTE, text, 'embedding.provider = "local" uses the bundled model')
+    yield Check("embed_server", Level.NOTE, text, "the worker of a running server measures it: opencode-memory serve")

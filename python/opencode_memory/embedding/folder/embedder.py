@@ -50,6 +50,11 @@ class FolderEmbedder:
         """Length of a vector."""
         return self._model.dimension
 
+    @property
+    def has_own_scale(self) -> bool:
+        """See ``ScaledEmbedder``."""
+        return True
+
     def chunk(self, text: str) -> list[str]:
         """Cut a text into pieces; see ``Embedder.chunk``."""
         return self._cutter.chunk(text)

@@ -66,6 +66,11 @@ class ServedEmbedder:
             return self
         return ServedEmbedder(self._model, self._client, cutter=self._cutter, ledger=ledger)
 
+    @property
+    def has_own_scale(self) -> bool:
+        """See ``ScaledEmbedder``."""
+        return True
+
     def chunk(self, text: str) -> list[str]:
         """Cut a text into pieces; see ``Embedder.chunk``."""
         return self._cutter.chunk(text)

@@ -144,10 +144,12 @@ impl Shared {
                 .filter_map(|number| Some((number, view.mirror.vector_of(waiting[number].key)?)))
                 .unzip();
             // One more than needed, because each memory finds itself.
-            let near = near_many(view, &filter, &vectors, links::NEAREST, MOST_LINKS + 1)?;
+            let scale = view.mirror.scale();
+            let near = near_many(view, &filter, &vectors, scale.invert(links::NEAREST), MOST_LINKS + 1)?;
             for (number, neighbours) in numbers.into_iter().zip(near) {
-                let keyed =
-                    neighbours.into_iter().map(|scored| (view.mirror.row(scored.item).columns.key, scored.score));
+                let keyed = neighbours
+                    .into_iter()
+                    .map(|scored| (view.mirror.row(scored.item).columns.key, scale.apply(scored.score)));
                 found[number].1 = keyed.filter(|(key, _)| *key != waiting[number].key).take(MOST_LINKS).collect();
             }
         }

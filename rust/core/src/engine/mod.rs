@@ -23,6 +23,7 @@ mod query;
 mod redaction;
 mod remember;
 mod replace;
+mod scale;
 mod schedule;
 mod session;
 mod turns;

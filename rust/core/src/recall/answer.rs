@@ -158,7 +158,9 @@ fn explain(view: &View, candidate: &Candidate, bounds: Bounds, hints: &Hints<'_>
     if let Some(cosine) = candidate.cosine {
         let place = rank(candidate.meaning_rank);
         let detail = format!("meaning: cosine {cosine:.3}, {place}{}", scale(bounds.cosine, 3));
-        say("meaning", cosine, candidate.meaning_rank, shares.meaning, detail);
+        // Callers compare the value with limits that were measured with the bundled model; the text names the cosine itself.
+        let scaled = view.mirror.scale().apply(cosine);
+        say("meaning", scaled, candidate.meaning_rank, shares.meaning, detail);
     }
     let estimated = shares.estimated(candidate);
     if estimated > 0.0 {

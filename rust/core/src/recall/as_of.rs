@@ -12,7 +12,7 @@ use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, c
 use crate::index::exact::dot;
 use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
 use crate::store::Connection;
-use crate::store::{embedding, history, memory};
+use crate::store::{embedding, history, memory, scale};
 use crate::text;
 
 const PAGE: usize = 1_000;
@@ -74,7 +74,11 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
     let cosines = cosines(at, &states, request.vector.as_deref())?;
     let coverage = Coverage::new(&terms, &subject, states.len());
     let covered: Vec<f64> = (0..states.len()).map(|place| coverage.of(counts.of(place))).collect();
-    let raw = |place: usize| Raw { cosine: cosines[place], coverage: covered[place], answers: false };
+    let scale = scale::active(at)?;
+    let raw = |place: usize| {
+        let cosine = cosines[place].map(|cosine| scale.apply(cosine));
+        Raw { cosine, coverage: covered[place], answers: false }
+    };
     let most_words = words.iter().copied().fold(coverage.whole() as f32, f32::max);
     let has_vectors = cosines.iter().any(Option::is_some);
     let mut ranked: Vec<(f64, f64, usize)> = (0..states.len())

@@ -45,7 +45,7 @@ pub struct Candidate {
     pub names: f64,
     /// Best cosine if the memory has vectors; chunks after the first count slightly less.
     pub cosine: Option<f32>,
-    /// Cosine of the nearest chunk, unweighted.
+    /// Cosine of the nearest chunk, unweighted, on the scale of the bundled model.
     pub nearest: Option<f32>,
     /// Rank in the vector search, from 1.
     pub meaning_rank: Option<usize>,
@@ -129,7 +129,9 @@ pub fn fuse(
             coverage: coverage.of(pool.counts.of(row)),
             names: coverage.of_names(pool.counts.of(row)),
             cosine: query.and_then(|query| view.mirror.cosine(query, pool.places[row])),
-            nearest: query.and_then(|query| view.mirror.nearest(query, pool.places[row])),
+            nearest: query
+                .and_then(|query| view.mirror.nearest(query, pool.places[row]))
+                .map(|cosine| view.mirror.scale().apply(cosine)),
             meaning_rank: member.meaning_rank,
             window,
             ..Candidate::default()

@@ -18,6 +18,7 @@ use crate::store::Connection;
 use crate::store::change::{self, Head, Op};
 use crate::store::embedding::Model;
 use crate::store::memory::{self, FilterRow, MirrorRow};
+use crate::store::scale::Scale;
 
 /// Number of changes above which a full reload is cheaper than applying them.
 const FOLLOW_LIMIT: usize = 50_000;
@@ -50,6 +51,7 @@ pub struct Mirror {
     dead_rows: usize,
     conversations: Conversations,
     pub(super) model: Option<Model>,
+    pub(super) scale: Scale,
     pub(super) slab: Slab,
     pub(super) vector_slots: SlotAllocator,
     pub(super) slot_row: Vec<u32>,
@@ -206,5 +208,10 @@ impl Mirror {
     /// The active embedding model, if any.
     pub fn model(&self) -> Option<&Model> {
         self.model.as_ref()
+    }
+
+    /// The scale of the model's cosines. Limits that were measured with the bundled model need it.
+    pub fn scale(&self) -> Scale {
+        self.scale
     }
 }

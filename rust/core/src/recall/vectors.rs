@@ -6,7 +6,7 @@ use super::slot_allocator::SlotAllocator;
 use crate::error::Result;
 use crate::index::exact::Slab;
 use crate::store::Connection;
-use crate::store::embedding;
+use crate::store::{embedding, scale};
 
 /// Weight of the chunks of a memory after the first one.
 const LATER: f32 = 0.9;
@@ -40,6 +40,7 @@ impl Chunks {
 impl Mirror {
     pub(super) fn load_vectors(&mut self, at: &Connection) -> Result<()> {
         self.model = embedding::active_model(at)?;
+        self.scale = scale::active(at)?;
         self.slab = Slab::new(self.model.as_ref().map_or(0, |model| model.dimension));
         self.vector_slots = SlotAllocator::default();
         self.slot_row.clear();

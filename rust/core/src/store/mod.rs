@@ -28,6 +28,7 @@ pub mod project_merge;
 pub mod purge;
 pub mod recovery;
 pub mod retention;
+pub mod scale;
 pub mod schema;
 pub mod session;
 pub mod turns;

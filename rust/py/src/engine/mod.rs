@@ -9,6 +9,7 @@ mod learn;
 mod ledger;
 mod model_change;
 mod read;
+mod scale;
 mod session;
 mod turns;
 mod write;

@@ -1,0 +1,26 @@
+"""Measures the scale of a model once, and keeps it in the store; see ``embedding.calibration``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opencode_memory.embedding.calibration import measure_scale, needs_scale
+
+if TYPE_CHECKING:
+    from opencode_memory._core import Engine
+    from opencode_memory.embedding.base import Embedder
+
+
+def is_calibrated(engine: Engine, embedder: Embedder) -> bool:
+    """Return whether the limits of relevance fit the model of an embedder."""
+    return not needs_scale(embedder) or engine.cosine_scale(embedder.model_id) is not None
+
+
+def calibrate(engine: Engine, embedder: Embedder) -> None:
+    """Measure the scale of a model that the store knows, unless that was done before.
+
+    Raises:
+        EmbeddingError: The model fails.
+    """
+    if not is_calibrated(engine, embedder):
+        engine.set_cosine_scale(embedder.model_id, measure_scale(embedder))

@@ -1,0 +1,103 @@
+//! Tests of models whose cosines have another scale than those of the bundled model.
+
+#![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
+mod support;
+
+use opencode_memory_core::Engine;
+use opencode_memory_core::model::RecallRequest;
+use opencode_memory_core::store::embedding::Chunk;
+
+use support::{open, question, remember, text, vector, word};
+
+const SQUEEZED: &str = "squeezed-model";
+const DIMENSION: usize = support::DIMENSION + 1;
+/// Share of each vector that is the same for all texts.
+const SAME: f32 = 0.7;
+
+/// A vector of a model whose cosines are `0.7 + 0.3 * cosine`.
+fn squeezed(text: &str) -> Vec<f32> {
+    let own = vector(text).into_iter().map(|value| value * (1.0 - SAME).sqrt());
+    std::iter::once(SAME.sqrt()).chain(own).collect()
+}
+
+fn embed_with(engine: &Engine, model: &str, dimension: usize, embed: impl Fn(&str) -> Vec<f32>) {
+    engine.activate_model(model, dimension).expect("a model");
+    let pending = engine.pending_embeddings(0, 1000).expect("what waits");
+    let chunks: Vec<_> = pending
+        .into_iter()
+        .map(|one| (one.key, vec![Chunk { vector: Some(embed(&one.text)), text: one.text }]))
+        .collect();
+    engine.store_embeddings(model, &chunks).expect("stored");
+}
+
+/// The relevance of each hit for a query that shares no word with any text.
+fn relevances(engine: &Engine, vector: Vec<f32>, nearest: bool) -> Vec<f64> {
+    let request = RecallRequest { vector: Some(vector), nearest, ..question(&word(999)) };
+    engine.recall(request).expect("hits").into_iter().filter_map(|hit| hit.relevance).collect()
+}
+
+#[test]
+fn model_with_squeezed_cosines_answers_as_the_bundled_one_once_it_is_measured() {
+    let (plain_dir, dir) = (support::folder(), support::folder());
+    let (plain, engine) = (open(plain_dir.path()), open(dir.path()));
+    for engine in [&plain, &engine] {
+        remember(engine, 0..30);
+    }
+    embed_with(&plain, support::MODEL, support::DIMENSION, vector);
+    embed_with(&engine, SQUEEZED, DIMENSION, squeezed);
+    let other = open(dir.path());
+    assert!(!relevances(&engine, squeezed(&text(3)), false).is_empty());
+    // Before it is measured, each text is relevant for each query.
+    assert_eq!(relevances(&engine, squeezed(&text(900)), false).len(), 30);
+    engine.set_cosine_scale(SQUEEZED, 1.0 / 0.3).expect("a scale");
+    assert_eq!(engine.cosine_scale(SQUEEZED).unwrap(), Some(1.0 / 0.3));
+    for engine in [&engine, &other] {
+        for number in [3, 7, 900, 901, 902] {
+            for nearest in [false, true] {
+                let expected = relevances(&plain, vector(&text(number)), nearest);
+                let found = relevances(engine, squeezed(&text(number)), nearest);
+                assert_eq!(found.len(), expected.len(), "{number}");
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert!((found - expected).abs() < 0.02, "{number}: {found} is not {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn memories_are_linked_by_their_nearness_on_the_scale_of_the_bundled_model() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..10);
+    embed_with(&engine, SQUEEZED, DIMENSION, |text| {
+        let mut unlike = vec![0.0; support::DIMENSION];
+        unlike[text.bytes().map(usize::from).sum::<usize>() % support::DIMENSION] = 1.0;
+        let own = unlike.into_iter().map(|value: f32| value * (1.0 - SAME).sqrt());
+        std::iter::once(SAME.sqrt()).chain(own).collect()
+    });
+    engine.set_cosine_scale(SQUEEZED, 1.0 / 0.3).expect("a scale");
+    while engine.compare_new().expect("compared") > 0 {}
+    let connection = rusqlite::Connection::open(dir.path().join("store.db")).expect("a store");
+    let weights: Vec<f64> = connection
+        .prepare("SELECT weight FROM link")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<rusqlite::Result<_>>()
+        .unwrap();
+    assert!(weights.iter().all(|weight| *weight > 0.9), "only texts in the same dimension are near: {weights:?}");
+}
+
+#[test]
+fn scale_of_an_unknown_model_or_out_of_range_is_refused() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    assert!(engine.set_cosine_scale("unknown", 2.0).is_err());
+    engine.activate_model(SQUEEZED, DIMENSION).unwrap();
+    for scale in [0.0, -1.0, f64::NAN, f64::INFINITY, 101.0] {
+        assert!(engine.set_cosine_scale(SQUEEZED, scale).is_err(), "{scale}");
+    }
+    assert_eq!(engine.cosine_scale(SQUEEZED).unwrap(), None);
+}
