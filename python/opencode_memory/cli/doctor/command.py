@@ -228,7 +228,7 @@ def _check_model(run: Invocation) -> Iterator[Check]:
     if not run.config.data_dir.exists():
         yield from check_model(config, environment)
         return
-    with run.open_store() as store:
+    with run.open_store(background=False) as store:
         yield from check_model(config, environment, store)
 
 

@@ -50,7 +50,7 @@ def check_model(
     try:
         embedder.embed_query(_QUESTION)
     except EmbeddingBudgetError as error:
-        text = f"{embedder.model_id} is not asked: {error}; until then, queries find memories by words only"
+        text = f"{embedder.model_id} is not asked: {error}; queries find memories by words only"
         yield Check("embed_server", Level.NOTE, text, error.hint)
         return
     except EmbeddingError as error:
