@@ -70,7 +70,7 @@ fn model_with_squeezed_cosines_answers_as_the_bundled_one_once_it_is_measured() 
 fn memories_are_linked_by_their_nearness_on_the_scale_of_the_bundled_model() {
     let dir = support::folder();
     let engine = open(dir.path());
-    remember(&engine, 0..10);
+    remember(&engine, 0..30);
     embed_with(&engine, SQUEEZED, DIMENSION, |text| {
         let mut unlike = vec![0.0; support::DIMENSION];
         unlike[text.bytes().map(usize::from).sum::<usize>() % support::DIMENSION] = 1.0;
@@ -87,6 +87,7 @@ fn memories_are_linked_by_their_nearness_on_the_scale_of_the_bundled_model() {
         .unwrap()
         .collect::<rusqlite::Result<_>>()
         .unwrap();
+    assert!(!weights.is_empty(), "30 texts share 16 dimensions");
     assert!(weights.iter().all(|weight| *weight > 0.9), "only texts in the same dimension are near: {weights:?}");
 }
 
