@@ -1,129 +1,15 @@
 //! Exact comparison of half-precision vectors with a single-precision query, and selection of the best.
 //!
-//! Each vector is also stored in quantised form and as signs, by which a long scan selects the vectors to compare
-//! exactly. The kernel is chosen once, by the features of the processor. All kernels give equal scores up to rounding in the last
+//! The kernel is chosen once, by the features of the processor. All kernels give equal scores up to rounding in the last
 //! bits, and a vector gets the same score from a scan as from the graph.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use half::f16;
-use half::slice::HalfBitsSliceExt;
 
-use super::{quantised, signs};
-
-/// Number of rows per allocation. The slab grows by whole blocks, so existing rows are never copied.
-const BLOCK_ROWS: usize = 2048;
-/// Size of a cache line in bytes.
-#[cfg(target_arch = "x86_64")]
-const LINE: usize = 64;
-
-/// Vectors of one dimension, addressed by slot. Unused slots are zero, and whole unused pages take no memory.
-#[derive(Debug, Default)]
-pub struct Slab {
-    dimension: usize,
-    blocks: Vec<Block>,
-}
-
-#[derive(Debug)]
-struct Block {
-    exact: Vec<u16>,
-    quantised: Vec<i8>,
-    signs: Vec<u64>,
-}
-
-impl Slab {
-    /// Create an empty slab for vectors of `dimension`.
-    pub fn new(dimension: usize) -> Self {
-        Self { dimension, blocks: Vec::new() }
-    }
-
-    /// Dimension of the vectors.
-    pub fn dimension(&self) -> usize {
-        self.dimension
-    }
-
-    /// Store a vector. The caller must have checked its length.
-    pub fn put(&mut self, slot: u32, little_endian: &[u8]) {
-        debug_assert_eq!(little_endian.len(), 2 * self.dimension);
-        let values = BLOCK_ROWS * self.dimension;
-        let block = slot as usize / BLOCK_ROWS;
-        while self.blocks.len() <= block {
-            let signs = vec![0; BLOCK_ROWS * signs::words(self.dimension)];
-            self.blocks.push(Block { exact: vec![0; values], quantised: vec![0; values], signs });
-        }
-        let (within, of_signs) = (self.within_block(slot), self.signs_within_block(slot));
-        let Block { exact, quantised, signs } = &mut self.blocks[block];
-        let exact = &mut exact[within.clone()];
-        for (value, pair) in exact.iter_mut().zip(little_endian.as_chunks::<2>().0) {
-            *value = u16::from_le_bytes(*pair);
-        }
-        quantised::quantise_into(exact.reinterpret_cast(), &mut quantised[within]);
-        signs::signs_into(exact.reinterpret_cast(), &mut signs[of_signs]);
-    }
-
-    /// The vector of a slot.
-    #[inline]
-    pub fn get(&self, slot: u32) -> &[f16] {
-        self.blocks[slot as usize / BLOCK_ROWS].exact[self.within_block(slot)].reinterpret_cast()
-    }
-
-    /// The quantised vector of a slot.
-    #[inline]
-    fn quantised(&self, slot: u32) -> &[i8] {
-        &self.blocks[slot as usize / BLOCK_ROWS].quantised[self.within_block(slot)]
-    }
-
-    #[inline]
-    fn within_block(&self, slot: u32) -> Range<usize> {
-        let start = (slot as usize % BLOCK_ROWS) * self.dimension;
-        start..start + self.dimension
-    }
-
-    #[inline]
-    fn signs_within_block(&self, slot: u32) -> Range<usize> {
-        let words = signs::words(self.dimension);
-        let start = (slot as usize % BLOCK_ROWS) * words;
-        start..start + words
-    }
-
-    /// Prefetch a quantised vector into the processor's cache.
-    #[inline]
-    pub fn prefetch(&self, slot: u32) {
-        #[cfg(target_arch = "x86_64")]
-        for line in self.quantised(slot).chunks(LINE) {
-            // SAFETY: a prefetch of a valid reference has no effect but on the cache.
-            unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast()) };
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = slot;
-    }
-
-    /// Cosine of a unit query and the unit vector of a slot.
-    #[inline]
-    pub fn cosine(&self, query: &[f32], slot: u32) -> f32 {
-        dot(query, self.get(slot))
-    }
-
-    /// Add the weighted vector of a slot to a sum.
-    pub fn add_to(&self, slot: u32, weight: f32, sum: &mut [f32]) {
-        (KERNELS.add)(sum, weight, self.get(slot));
-    }
-
-    /// Inner product of a quantised query and a slot. It orders slots as the cosine does, except for near-ties.
-    #[inline]
-    pub fn rough_product(&self, query: &[i8], slot: u32) -> i32 {
-        quantised::dot(query, self.quantised(slot))
-    }
-
-    /// Number of components whose sign differs between a query and a slot.
-    #[inline]
-    pub fn differing_signs(&self, query: &[u64], slot: u32) -> u32 {
-        signs::differing(query, &self.blocks[slot as usize / BLOCK_ROWS].signs[self.signs_within_block(slot)])
-    }
-}
+use super::slab::Slab;
 
 /// Inner product of a single-precision and a half-precision vector.
 ///
@@ -136,10 +22,26 @@ pub fn dot(query: &[f32], row: &[f16]) -> f32 {
     (KERNELS.dot)(query, row)
 }
 
+/// A slot, and the weight of its vector in a sum.
+pub type Weighted = (u32, f32);
+
+/// Product of a query and the weighted sum of the vectors of some slots, and the squared length of the sum.
+///
+/// # Panics
+///
+/// If the lengths differ; callers compare vectors of one model only.
+#[inline]
+pub(super) fn project_sum(slab: &Slab, query: &[f32], weighted: &[Weighted]) -> (f32, f32) {
+    assert_eq!(query.len(), slab.dimension(), "compared vectors must have the same length");
+    (KERNELS.project_sum)(slab, query, weighted)
+}
+
 struct Kernels {
     dot: fn(&[f32], &[f16]) -> f32,
-    add: fn(&mut [f32], f32, &[f16]),
+    project_sum: ProjectSum,
 }
+
+type ProjectSum = fn(&Slab, &[f32], &[Weighted]) -> (f32, f32);
 
 static KERNELS: LazyLock<Kernels> = LazyLock::new(|| {
     #[cfg(target_arch = "x86_64")]
@@ -151,16 +53,25 @@ static KERNELS: LazyLock<Kernels> = LazyLock::new(|| {
             // SAFETY: the required processor features were just detected.
             dot: |query, row| unsafe { x86::dot(query, row) },
             // SAFETY: as above.
-            add: |sum, weight, row| unsafe { x86::add(sum, weight, row) },
+            project_sum: |slab, query, weighted| unsafe { x86::project_sum(slab, query, weighted) },
         };
     }
-    Kernels { dot: portable_dot, add: portable_add }
+    Kernels { dot: portable_dot, project_sum: portable_project_sum }
 });
 
-fn portable_add(sum: &mut [f32], weight: f32, row: &[f16]) {
-    for (sum, value) in sum.iter_mut().zip(row) {
-        *sum += weight * value.to_f32();
+fn portable_project_sum(slab: &Slab, query: &[f32], weighted: &[Weighted]) -> (f32, f32) {
+    project_sum_from(0, slab, query, weighted)
+}
+
+/// Sum up the components from number `first` on.
+fn project_sum_from(first: usize, slab: &Slab, query: &[f32], weighted: &[Weighted]) -> (f32, f32) {
+    let (mut product, mut squares) = (0.0, 0.0);
+    for (at, query) in query.iter().enumerate().skip(first) {
+        let sum: f32 = weighted.iter().map(|(slot, weight)| weight * slab.get(*slot)[at].to_f32()).sum();
+        product += sum * query;
+        squares += sum * sum;
     }
+    (product, squares)
 }
 
 fn portable_dot(query: &[f32], row: &[f16]) -> f32 {
@@ -179,11 +90,13 @@ fn portable_dot(query: &[f32], row: &[f16]) -> f32 {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        _mm_loadu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps,
+        __m256, _mm_loadu_si128, _mm256_add_ps, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps,
         _mm256_setzero_ps, _mm256_storeu_ps,
     };
 
     use half::f16;
+
+    use super::{Slab, Weighted};
 
     /// Inner product, sixteen lanes at a time.
     #[target_feature(enable = "avx2,fma,f16c")]
@@ -202,28 +115,37 @@ mod x86 {
                 high = _mm256_fmadd_ps(_mm256_loadu_ps(a.as_ptr().add(8)), second, high);
             }
         }
-        let mut lanes = [0.0_f32; 8];
-        // SAFETY: `lanes` holds the eight values that are stored.
-        unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), _mm256_add_ps(low, high)) };
         let rest: f32 = query_rest.iter().zip(row_rest).map(|(a, b)| a * b.to_f32()).sum();
-        lanes.iter().sum::<f32>() + rest
+        add_lanes(_mm256_add_ps(low, high)) + rest
     }
 
-    /// Weighted sum, eight lanes at a time.
+    /// Products of the weighted sum, eight lanes at a time. The sum stays in registers.
     #[target_feature(enable = "avx2,fma,f16c")]
-    pub fn add(sum: &mut [f32], weight: f32, row: &[f16]) {
-        let (sums, sum_rest) = sum.as_chunks_mut::<8>();
-        let (rows, row_rest) = row.as_chunks::<8>();
-        let factor = _mm256_set1_ps(weight);
-        for (sum, row) in sums.iter_mut().zip(rows) {
-            // SAFETY: each pointer reads or writes the 8 values that its array holds; f16 has the layout of u16.
-            unsafe {
-                let values = _mm256_cvtph_ps(_mm_loadu_si128(row.as_ptr().cast()));
-                let added = _mm256_fmadd_ps(factor, values, _mm256_loadu_ps(sum.as_ptr()));
-                _mm256_storeu_ps(sum.as_mut_ptr(), added);
+    pub fn project_sum(slab: &Slab, query: &[f32], weighted: &[Weighted]) -> (f32, f32) {
+        let (queries, rest) = query.as_chunks::<8>();
+        let (mut products, mut squares) = (_mm256_setzero_ps(), _mm256_setzero_ps());
+        for (at, query) in queries.iter().enumerate() {
+            let mut sum = _mm256_setzero_ps();
+            for (slot, weight) in weighted {
+                let row = &slab.get(*slot).as_chunks::<8>().0[at];
+                // SAFETY: the pointer reads the 8 values that its array holds; f16 has the layout of u16.
+                let values = _mm256_cvtph_ps(unsafe { _mm_loadu_si128(row.as_ptr().cast()) });
+                sum = _mm256_fmadd_ps(_mm256_set1_ps(*weight), values, sum);
             }
+            // SAFETY: the pointer reads the 8 values that its array holds.
+            products = _mm256_fmadd_ps(sum, unsafe { _mm256_loadu_ps(query.as_ptr()) }, products);
+            squares = _mm256_fmadd_ps(sum, sum, squares);
         }
-        super::portable_add(sum_rest, weight, row_rest);
+        let (product, square) = super::project_sum_from(query.len() - rest.len(), slab, query, weighted);
+        (product + add_lanes(products), square + add_lanes(squares))
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn add_lanes(values: __m256) -> f32 {
+        let mut lanes = [0.0_f32; 8];
+        // SAFETY: `lanes` holds the eight values that are stored.
+        unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), values) };
+        lanes.iter().sum()
     }
 }
 
@@ -310,12 +232,30 @@ mod tests {
         }
 
         #[test]
-        fn add_kernels_agree(values in prop::collection::vec((-1.0_f32..1.0, -1.0_f32..1.0), 0..100)) {
-            let row: Vec<f16> = values.iter().map(|pair| f16::from_f32(pair.1)).collect();
-            let (mut fast, mut portable): (Vec<f32>, Vec<f32>) = values.iter().map(|pair| (pair.0, pair.0)).unzip();
-            (KERNELS.add)(&mut fast, 0.3, &row);
-            portable_add(&mut portable, 0.3, &row);
-            prop_assert!(fast.iter().zip(&portable).all(|(a, b)| (a - b).abs() < 1e-6));
+        fn cosine_of_sum_equals_cosine_of_summed_vectors(
+            query in prop::collection::vec(-1.0_f32..1.0, 1..40),
+            parts in prop::collection::vec((0..4_u32, 0.0_f32..2.0), 1..6),
+        ) {
+            let dimension = query.len();
+            let mut slab = Slab::new(dimension);
+            let value = |slot: u32, lane: usize| f16::from_f32((slot as usize * 7 + lane * 3) as f32 % 5.0 - 1.7);
+            for slot in 0..4 {
+                slab.put(slot, &(0..dimension).flat_map(|lane| value(slot, lane).to_le_bytes()).collect::<Vec<u8>>());
+            }
+            let sum: Vec<f64> = (0..dimension)
+                .map(|lane| parts.iter().map(|(slot, weight)| f64::from(*weight) * value(*slot, lane).to_f64()).sum())
+                .collect();
+            let product: f64 = sum.iter().zip(&query).map(|(a, b)| a * f64::from(*b)).sum();
+            let squares: f64 = sum.iter().map(|value| value * value).sum();
+            for (found, squared) in [
+                (KERNELS.project_sum)(&slab, &query, &parts),
+                portable_project_sum(&slab, &query, &parts),
+            ] {
+                prop_assert!((f64::from(found) - product).abs() < 1e-3, "{found} {product}");
+                prop_assert!((f64::from(squared) - squares).abs() < 1e-3 * (1.0 + squares), "{squared} {squares}");
+            }
+            let cosine = slab.cosine_of_sum(&query, &parts);
+            prop_assert!(cosine.is_none_or(|cosine| (f64::from(cosine) - product / squares.sqrt()).abs() < 1e-2));
         }
 
         #[test]
@@ -330,17 +270,5 @@ mod tests {
             let found: Vec<usize> = best.into_sorted().into_iter().map(|scored| scored.item).collect();
             prop_assert_eq!(found, wanted);
         }
-    }
-
-    #[test]
-    fn slab_returns_stored_vectors_across_blocks() {
-        let mut slab = Slab::new(3);
-        for number in (0..5000_u16).rev() {
-            let row: Vec<u8> =
-                [0, 1, 2].iter().flat_map(|lane| f16::from_f32(f32::from(number % 500 + lane)).to_le_bytes()).collect();
-            slab.put(u32::from(number), &row);
-        }
-        assert_eq!(slab.get(4999), [f16::from_f32(499.0), f16::from_f32(500.0), f16::from_f32(501.0)]);
-        assert_eq!(slab.get(2048)[0], f16::from_f32(48.0));
     }
 }

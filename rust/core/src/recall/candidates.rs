@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::NONE;
 use super::filter::{Filter, Remaining};
-use super::scan::scan;
+use super::scan::{scan, scan_all};
 use super::view::View;
 use crate::error::Result;
 use crate::index::bm25::ScoredTerm;
@@ -79,7 +79,7 @@ pub fn by_meaning(
         Remaining::Share(share) => *share,
     };
     let Some(loaded) = view.usable_graph().filter(|_| view.mirror.live_slots() > view.scan_all) else {
-        return Ok(scan(view, &filter.places(&view.mirror), query, depth));
+        return Ok(scan_all(view, filter, share, query, depth));
     };
     let mirror = &view.mirror;
     let allows_slot = |slot: u32| {
@@ -100,7 +100,7 @@ pub fn by_meaning(
     // The graph stops early in a region where the filter passes few rows. Only a scan is reliable then.
     let expected = depth.min((share * mirror.len() as f64 / 2.0) as usize);
     if found.len() < expected {
-        return Ok(scan(view, &filter.places(mirror), query, depth));
+        return Ok(scan_all(view, filter, share, query, depth));
     }
     let proposed = found.into_iter().flat_map(|embedding| mirror.slots_of_embedding(embedding));
     let mut best_of: FxHashMap<u32, f32> = FxHashMap::default();

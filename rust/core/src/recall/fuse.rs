@@ -115,26 +115,31 @@ pub fn fuse(
     coverage: &Coverage,
     query: Option<&[f32]>,
 ) -> (Vec<Candidate>, Bounds) {
+    if query.is_some() {
+        // Each vector is read several times from here on, first in an order that the processor cannot foresee.
+        pool.places.iter().for_each(|place| view.mirror.prefetch_exact(*place));
+    }
     let windows = windows(view, pool, terms, query);
     let mut candidates: Vec<Candidate> = pool
         .members
         .iter()
         .zip(windows)
         .enumerate()
-        .map(|(row, (member, window))| Candidate {
-            row,
-            place: pool.places[row],
-            words: pool.counts.bm25(row, terms),
-            words_rank: member.words_rank,
-            coverage: coverage.of(pool.counts.of(row)),
-            names: coverage.of_names(pool.counts.of(row)),
-            cosine: query.and_then(|query| view.mirror.cosine(query, pool.places[row])),
-            nearest: query
-                .and_then(|query| view.mirror.nearest(query, pool.places[row]))
-                .map(|cosine| view.mirror.scale().apply(cosine)),
-            meaning_rank: member.meaning_rank,
-            window,
-            ..Candidate::default()
+        .map(|(row, (member, window))| {
+            let cosines = query.and_then(|query| view.mirror.cosines(query, pool.places[row]));
+            Candidate {
+                row,
+                place: pool.places[row],
+                words: pool.counts.bm25(row, terms),
+                words_rank: member.words_rank,
+                coverage: coverage.of(pool.counts.of(row)),
+                names: coverage.of_names(pool.counts.of(row)),
+                cosine: cosines.map(|(best, _)| best),
+                nearest: cosines.map(|(_, nearest)| view.mirror.scale().apply(nearest)),
+                meaning_rank: member.meaning_rank,
+                window,
+                ..Candidate::default()
+            }
         })
         .collect();
     let bounds = Bounds {

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::conversation::Conversations;
 use super::slot_allocator::SlotAllocator;
 use crate::error::Result;
-use crate::index::exact::Slab;
+use crate::index::slab::Slab;
 use crate::model::Status;
 use crate::store::Connection;
 use crate::store::change::{self, Head, Op};

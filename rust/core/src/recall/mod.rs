@@ -19,6 +19,7 @@ pub mod near;
 mod order;
 pub mod overlay;
 mod pool;
+mod preselect;
 mod scan;
 mod slot_allocator;
 mod vectors;

@@ -4,7 +4,8 @@ use super::NONE;
 use super::mirror::Mirror;
 use super::slot_allocator::SlotAllocator;
 use crate::error::Result;
-use crate::index::exact::Slab;
+use crate::index::signs::SignProducts;
+use crate::index::slab::Slab;
 use crate::store::Connection;
 use crate::store::{embedding, scale};
 
@@ -128,6 +129,11 @@ impl Mirror {
         self.slot_row[slot as usize]
     }
 
+    /// As [`Mirror::row_of_slot`], for all slots.
+    pub fn rows_of_slots(&self) -> &[u32] {
+        &self.slot_row
+    }
+
     /// Key of the embedding in a slot.
     #[inline]
     pub fn embedding_of_slot(&self, slot: u32) -> i64 {
@@ -154,6 +160,14 @@ impl Mirror {
         let row = self.row(at);
         if row.slots > 0 {
             self.slab.prefetch(row.first_slot);
+        }
+    }
+
+    /// Prefetch a row's first exact vector into the processor's cache.
+    #[inline]
+    pub fn prefetch_exact(&self, at: u32) {
+        if let Some(slot) = self.first_slot(at) {
+            self.slab.prefetch_exact(slot);
         }
     }
 
@@ -184,16 +198,28 @@ impl Mirror {
         Some(best)
     }
 
-    /// Cosine of a unit query with a row's nearest chunk; `None` if the row has no vectors.
-    pub fn nearest(&self, query: &[f32], at: u32) -> Option<f32> {
-        let row = self.row(at);
-        (row.first_slot..row.first_slot + row.slots).map(|slot| self.slab.cosine(query, slot)).reduce(f32::max)
+    /// Product of a query with the signs of a row's best chunk; `None` if the row has no vectors.
+    #[inline]
+    pub fn sign_product(&self, query: &SignProducts, at: u32) -> Option<i32> {
+        let first = self.first_slot(at)?;
+        let later = first + 1..first + self.row(at).slots;
+        let products = later.map(|slot| (LATER * self.slab.sign_product(query, slot) as f32) as i32);
+        Some(products.fold(self.slab.sign_product(query, first), i32::max))
     }
 
-    /// As [`Mirror::nearest`], but later chunks count slightly less, because a long text has many chances of a match.
+    /// Cosine of a unit query with a row's best chunk; `None` if the row has no vectors.
+    ///
+    /// Later chunks count slightly less, because a long text has many chances of a match.
     pub fn cosine(&self, query: &[f32], at: u32) -> Option<f32> {
-        let row = self.row(at);
-        (row.first_slot..row.first_slot + row.slots).map(|slot| self.cosine_of_slot(query, slot)).reduce(f32::max)
+        self.cosines(query, at).map(|cosines| cosines.0)
+    }
+
+    /// As [`Mirror::cosine`], together with the unweighted cosine of the nearest chunk.
+    pub fn cosines(&self, query: &[f32], at: u32) -> Option<(f32, f32)> {
+        let first = self.first_slot(at)?;
+        let nearest = self.slab.cosine(query, first);
+        let later = (first + 1..first + self.row(at).slots).map(|slot| self.slab.cosine(query, slot));
+        Some(later.fold((nearest, nearest), |(best, nearest), cosine| (best.max(LATER * cosine), nearest.max(cosine))))
     }
 
     /// Weighted cosine of one chunk.
@@ -203,13 +229,11 @@ impl Mirror {
         self.slab.cosine(query, slot) * if is_first { 1.0 } else { LATER }
     }
 
-    /// Add the weighted vector of a row's first chunk to `sum`. Return false if the row has no vectors.
-    pub fn add_first_vector(&self, at: u32, weight: f32, sum: &mut [f32]) -> bool {
+    /// First slot of a row; `None` if the row has no vectors.
+    #[inline]
+    pub fn first_slot(&self, at: u32) -> Option<u32> {
         let row = self.row(at);
-        if row.slots > 0 {
-            self.slab.add_to(row.first_slot, weight, sum);
-        }
-        row.slots > 0
+        (row.slots > 0).then_some(row.first_slot)
     }
 
     /// Vector of a memory's first chunk; `None` if the memory is unknown or has no vectors.

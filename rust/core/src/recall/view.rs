@@ -15,6 +15,9 @@ use crate::index::vector::Graph;
 use crate::platform;
 use crate::store::{Snapshot, Store, change};
 
+/// Up to this number of filtered rows, they are listed although they may be most of the rows.
+const LISTED: usize = 20_000;
+
 /// Version of a file; `None` if there is none.
 type Stamp = Option<platform::Stamp>;
 
@@ -82,9 +85,10 @@ impl View {
         }
     }
 
-    /// Up to this number of filtered rows, a scan is used, because a graph search for few rows among many is slow.
+    /// Up to this number of filtered rows, they are listed and scanned, because a graph search for few rows among many is
+    /// slow. Without a graph, listing most of the rows takes longer than comparing the signs of all of them.
     pub fn scan_filtered(&self) -> usize {
-        4 * self.scan_all
+        (4 * self.scan_all).min(LISTED.max(self.mirror.len() / 2))
     }
 
     /// Whether a recall can use the indexes without opening a file. An older generation of the graph is good enough:

@@ -36,7 +36,6 @@ pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f
     });
     let average =
         lengths.each_ref().map(|lengths| (lengths.iter().sum::<f32>() / lengths.len().max(1) as f32).max(1.0));
-    let mut sum = vec![0.0_f32; view.mirror.slab().dimension()];
     (0..pool.members.len())
         .map(|row| {
             let mut words = 0.0;
@@ -45,7 +44,7 @@ pub fn windows(view: &View, pool: &Pool, terms: &[ScoredTerm], query: Option<&[f
                 let field = term.field as usize;
                 words += term.bm25.score_with_norm(count, Bm25::norm_of(lengths[field][row], average[field]));
             }
-            let cosine = query.and_then(|query| mean_cosine(view, pool, row, &weights[row], query, &mut sum));
+            let cosine = query.and_then(|query| mean_cosine(view, pool, row, &weights[row], query));
             Window { words, cosine, has_neighbours: has_neighbours(row) }
         })
         .collect()
@@ -81,31 +80,17 @@ fn window_length(pool: &Pool, row: usize, weights: &[f32; OFFSETS.len()], field:
 }
 
 /// Cosine of a unit query with the weighted mean vector of a member and its neighbours.
-fn mean_cosine(
-    view: &View,
-    pool: &Pool,
-    row: usize,
-    weights: &[f32; OFFSETS.len()],
-    query: &[f32],
-    sum: &mut [f32],
-) -> Option<f32> {
+fn mean_cosine(view: &View, pool: &Pool, row: usize, weights: &[f32; OFFSETS.len()], query: &[f32]) -> Option<f32> {
     let mirror = &view.mirror;
-    sum.fill(0.0);
-    let has_vector = mirror.add_first_vector(pool.places[row], 1.0, sum);
-    if !has_vector {
-        return None;
-    }
+    let own = (mirror.first_slot(pool.places[row])?, 1.0);
+    let (mut weighted, mut count) = ([own; 1 + OFFSETS.len()], 1);
     for (neighbour, weight) in pool.members[row].neighbours.iter().zip(weights) {
-        if let Some(neighbour) = neighbour
+        if let Some(slot) = neighbour.and_then(|neighbour| mirror.first_slot(pool.places[neighbour]))
             && *weight > 0.0
         {
-            mirror.add_first_vector(pool.places[*neighbour], *weight, sum);
+            weighted[count] = (slot, *weight);
+            count += 1;
         }
     }
-    let (mut product, mut squares) = (0.0_f32, 0.0_f32);
-    for (value, query) in sum.iter().zip(query) {
-        product += value * query;
-        squares += value * value;
-    }
-    (squares > 0.0).then(|| product / squares.sqrt())
+    mirror.slab().cosine_of_sum(query, &weighted[..count])
 }

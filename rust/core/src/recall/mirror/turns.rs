@@ -2,7 +2,7 @@
 
 use super::Mirror;
 use crate::error::Result;
-use crate::index::exact::Slab;
+use crate::index::slab::Slab;
 use crate::recall::vectors::Chunks;
 use crate::store::Connection;
 use crate::store::embedding::Model;
