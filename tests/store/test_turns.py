@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,19 @@ def test_turns_of_another_project_are_not_found(store: MemoryStore) -> None:
     add(store, {"m1": "The carrier is Hermes."})
     assert store.search("carrier", project="other", sources="sessions") == []
     assert labels(store.search("carrier", project=ALL_PROJECTS, sources="sessions")) == ["m1"]
+
+
+def test_sessions_of_one_id_in_two_databases_are_both_read(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes.", "m2": "Lunch is at noon.", "m3": "The bell rings."})
+    twin = replace(page("ses", {"m3": "The bell rings."}), database="/other.db")
+    assert store.turns.add([twin, page("else", {"m4": "Tea is at four."})])
+    found = store.turns.of_session("ses", first=0, limit=2)
+    assert [(turn.database, turn.message) for turn in found] == [
+        ("/agent.db", "m1"),
+        ("/agent.db", "m2"),
+        ("/other.db", "m3"),
+    ]
+    assert store.turns.of_session("unknown") == []
 
 
 def test_period_selects_turns(store: MemoryStore) -> None:

@@ -297,8 +297,15 @@ pub fn by_message(at: &Connection, message: &str, limit: usize) -> Result<Vec<Tu
 
 /// Turns of a session between two positions, in order.
 pub fn of_session(at: &Connection, session: &str, from: i64, upto: i64) -> Result<Vec<Turn>> {
+    // Sessions are indexed by database and name. Few databases are visited, in place of all sessions.
     let mut statement = at.prepare_cached(&format!(
-        "{TURN} WHERE s.name = ?1 AND t.position BETWEEN ?2 AND ?3 ORDER BY s.id, t.position"
+        "WITH RECURSIVE known(name) AS (
+            SELECT min(database) FROM session
+            UNION ALL
+            SELECT (SELECT min(database) FROM session WHERE database > known.name) FROM known WHERE known.name NOT NULL
+        )
+        {TURN} WHERE s.id IN (SELECT o.id FROM known JOIN session o ON o.database = known.name AND o.name = ?1)
+            AND t.position BETWEEN ?2 AND ?3 ORDER BY s.id, t.position"
     ))?;
     let found = statement.query_map((session, from, upto), turn_from)?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
