@@ -7,7 +7,7 @@ read.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -56,8 +56,23 @@ class Switches:
 
     def skips(self, store: MemoryStore, project: str | None, session: SessionInfo) -> bool:
         """Return whether the messages of a session are skipped now; a subagent follows its parent session."""
-        names = filter(None, (session.id, session.parent))
-        return project in self.skip_projects or is_off(store, project) or any(is_paused(store, name) for name in names)
+        return bool(self.find_skipped(store, {session.id: (project, session)}))
+
+    def find_skipped(self, store: MemoryStore, sessions: Mapping[str, tuple[str | None, SessionInfo]]) -> set[str]:
+        """Return the sessions that ``skips`` is true for. The switch of a project is read once.
+
+        Args:
+            store: The store.
+            sessions: Project and information of each session, by its id.
+        """
+        everywhere = store.for_project(None).kv
+        projects = {project for project, _ in sessions.values()}
+        off = {project for project in projects if project in self.skip_projects or is_off(store, project)}
+        return {
+            name
+            for name, (project, info) in sessions.items()
+            if project in off or any(everywhere.get(_SESSION + one) for one in filter(None, (info.id, info.parent)))
+        }
 
 
 def is_off(store: MemoryStore, project: str | None) -> bool:

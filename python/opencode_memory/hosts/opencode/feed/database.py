@@ -182,12 +182,7 @@ class OpenCodeDatabase:
     def _messages(
         self, connection: sqlite3.Connection, *, wanted: Mapping[str, Collection[str]], now_ms: int
     ) -> dict[tuple[str, str], Message]:
-        engines = self._schema(connection).engines
-        return {
-            (session, name): message
-            for session, ids in wanted.items()
-            for name, message in read_some(connection, engines, session, ids, now_ms=now_ms).items()
-        }
+        return read_some(connection, self._schema(connection).engines, wanted, now_ms=now_ms)
 
     def _marks(self, connection: sqlite3.Connection, only: str | None = None) -> dict[str, tuple[str, int]]:
         """Return mark and last activity of each session with messages, or of one."""

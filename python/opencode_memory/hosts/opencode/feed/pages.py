@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, Final
 
 from opencode_memory.hosts.opencode.feed.messages import is_finished, read_message
-from opencode_memory.hosts.opencode.feed.tables import Engine, Parts, Position, Row, parts_of
+from opencode_memory.hosts.opencode.feed.tables import Engine, Parts, Position, Row, parts_of, parts_of_some
 from opencode_memory.learning.extraction.events import Message
 
 _LOG: Final = logging.getLogger(__name__)
@@ -81,17 +81,27 @@ def read_page(
 
 
 def read_some(
-    connection: sqlite3.Connection, engines: Sequence[Engine], session: str, ids: Collection[str], *, now_ms: int
-) -> dict[str, Message]:
-    """Read some messages of a session, by id; incomplete ones are left out."""
-    found: dict[str, Message] = {}
+    connection: sqlite3.Connection, engines: Sequence[Engine], wanted: Mapping[str, Collection[str]], *, now_ms: int
+) -> dict[tuple[str, str], Message]:
+    """Read some messages by session and id; incomplete ones are left out.
+
+    Args:
+        connection: An open connection.
+        engines: The engines of the database.
+        wanted: Ids of messages by session.
+        now_ms: The current time, in UTC milliseconds.
+    """
+    ids = [name for names in wanted.values() for name in names]
+    found: dict[tuple[str, str], Message] = {}
     for engine in engines:
-        for row in engine.rows_of(connection, session, ids):
-            parts = _read_parts(connection, row)
+        rows = [(session, row) for session, row in engine.rows_of(connection, ids) if row.id in wanted.get(session, ())]
+        apart = parts_of_some(connection, [row.id for _, row in rows if row.parts is None])
+        for session, row in rows:
+            parts = apart[row.id] if row.parts is None else Parts(row.parts, 0, 0)
             touched_ms = max(row.touched_ms, parts.touched_ms)
             message = read_message(row.info, parts.parts, now_ms=now_ms, touched_ms=touched_ms, is_followed=True)
             if message is not None:
-                found[row.id] = message
+                found[session, row.id] = message
     return found
 
 

@@ -61,8 +61,8 @@ class Engine(Protocol):
         """Yield the messages of a session after a position, in order."""
         ...
 
-    def rows_of(self, connection: sqlite3.Connection, session: str, ids: Collection[str]) -> Iterator[Row]:
-        """Yield these messages of a session, in order."""
+    def rows_of(self, connection: sqlite3.Connection, ids: Collection[str]) -> Iterator[tuple[str, Row]]:
+        """Yield messages by their ids, each with its session, in any order."""
         ...
 
     def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
@@ -79,28 +79,30 @@ class FirstEngine:
 
     def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
         """Yield the messages of a session after a position."""
-        return self._select(connection, session, "(time_created, id) > (?, ?)", after or (-1, ""))
+        condition = "session_id = ? AND (time_created, id) > (?, ?) ORDER BY time_created, id"
+        for _, row in self._select(connection, condition, (session, *(after or (-1, "")))):
+            yield row
 
-    def rows_of(self, connection: sqlite3.Connection, session: str, ids: Collection[str]) -> Iterator[Row]:
-        """Yield these messages of a session, in order."""
-        return self._select(connection, session, f"id IN ({_places(ids)})", ids)
+    def rows_of(self, connection: sqlite3.Connection, ids: Collection[str]) -> Iterator[tuple[str, Row]]:
+        """Yield messages by their ids, each with its session, in any order."""
+        return self._select(connection, f"id IN ({_places(ids)})", ids)
 
     def _select(
-        self, connection: sqlite3.Connection, session: str, condition: str, values: Iterable[Any]
-    ) -> Iterator[Row]:
+        self, connection: sqlite3.Connection, condition: str, values: Iterable[Any]
+    ) -> Iterator[tuple[str, Row]]:
         # The summary of a long turn contains a patch for each file. All other fields are short.
         statement = (
-            "SELECT id, time_created, time_updated, CASE WHEN length(data) <= ? THEN data"
+            "SELECT session_id, id, time_created, time_updated, CASE WHEN length(data) <= ? THEN data"
             " WHEN json_valid(data) THEN json_remove(data, '$.summary') END"
-            f" FROM message WHERE session_id = ? AND {condition} ORDER BY time_created, id"
+            f" FROM message WHERE {condition}"
         )
-        for name, created, updated, data in connection.execute(statement, (_LARGE, session, *values)):
+        for session, name, created, updated, data in connection.execute(statement, (_LARGE, *values)):
             if not is_sound(name) or not isinstance(created, int):
                 continue
             info = _object(data) | {"id": name}
             if not created_ms(info):
                 info["time"] = _mapping(info.get("time")) | {"created": created}
-            yield Row(
+            row = Row(
                 id=name,
                 position=(created, name),
                 info=info,
@@ -108,6 +110,7 @@ class FirstEngine:
                 parts=None,
                 size=len(data or ""),
             )
+            yield session, row
 
     def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
         """Count the messages up to and including a position."""
@@ -127,26 +130,30 @@ class SecondEngine:
 
     def rows(self, connection: sqlite3.Connection, session: str, after: Position | None) -> Iterator[Row]:
         """Yield the messages of a session after a position."""
-        return self._select(connection, session, "seq > ?", after or (-1,))
+        for _, row in self._select(
+            connection, "session_id = ? AND seq > ?", (session, *(after or (-1,))), " ORDER BY seq"
+        ):
+            yield row
 
-    def rows_of(self, connection: sqlite3.Connection, session: str, ids: Collection[str]) -> Iterator[Row]:
-        """Yield these messages of a session, in order."""
-        return self._select(connection, session, f"id IN ({_places(ids)})", ids)
+    def rows_of(self, connection: sqlite3.Connection, ids: Collection[str]) -> Iterator[tuple[str, Row]]:
+        """Yield messages by their ids, each with its session, in any order."""
+        return self._select(connection, f"id IN ({_places(ids)})", ids)
 
     def _select(
-        self, connection: sqlite3.Connection, session: str, condition: str, values: Iterable[Any]
-    ) -> Iterator[Row]:
+        self, connection: sqlite3.Connection, condition: str, values: Iterable[Any], order: str = ""
+    ) -> Iterator[tuple[str, Row]]:
         statement = (
-            "SELECT id, seq, type, time_updated, CASE WHEN length(data) <= ? THEN data END"
-            f" FROM session_message m WHERE session_id = ? AND {condition}{self._only_ours} ORDER BY seq"
+            "SELECT session_id, id, seq, type, time_updated, CASE WHEN length(data) <= ? THEN data END"
+            f" FROM session_message m WHERE {condition}{self._only_ours}{order}"
         )
-        for name, seq, kind, updated, data in connection.execute(statement, (_MAX_CHARACTERS, session, *values)):
+        for session, name, seq, kind, updated, data in connection.execute(statement, (_MAX_CHARACTERS, *values)):
             if not is_sound(name) or not isinstance(seq, int):
                 continue
             info, parts = as_v1(name, str(kind), _object(data))
-            yield Row(
+            row = Row(
                 id=name, position=(seq,), info=info, touched_ms=_whole(updated), parts=parts, size=len(data or "")
             )
+            yield session, row
 
     def behind(self, connection: sqlite3.Connection, session: str, position: Position) -> int:
         """Return 0: sequence numbers follow the order of writing, so no message is inserted before a position."""
@@ -175,12 +182,34 @@ def parts_of(connection: sqlite3.Connection, message: str) -> Parts:
         "SELECT time_updated, CASE WHEN length(data) <= ? THEN data END FROM part WHERE message_id = ?"
         " ORDER BY id LIMIT ?"
     )
+    return _parts(connection.execute(statement, (_MAX_CHARACTERS, message, _MAX_PARTS)))
+
+
+def _parts(rows: Iterable[tuple[Any, Any]]) -> Parts:
     parts, touched, size = [], 0, 0
-    for updated, data in connection.execute(statement, (_MAX_CHARACTERS, message, _MAX_PARTS)):
+    for updated, data in rows:
         parts.append(_object(data))
         touched = max(touched, _whole(updated))
         size += len(data or "")
     return Parts(parts, touched, size)
+
+
+def parts_of_some(connection: sqlite3.Connection, messages: Collection[str]) -> dict[str, Parts]:
+    """Read the parts of some messages of the first engine, by message. One statement is faster than one for each."""
+    if not messages:
+        return {}
+    statement = (
+        "SELECT message_id, time_updated, CASE WHEN length(data) <= ? THEN data END FROM part"
+        f" WHERE message_id IN ({_places(messages)}) ORDER BY message_id, id LIMIT ?"
+    )
+    rows = connection.execute(statement, (_MAX_CHARACTERS, *messages, _MAX_PARTS)).fetchall()
+    if len(rows) >= _MAX_PARTS:
+        # Otherwise the parts of one message could leave no room for those of others.
+        return {name: parts_of(connection, name) for name in messages}
+    found: dict[str, list[tuple[Any, Any]]] = {name: [] for name in messages}
+    for name, *part in rows:
+        found[name].append((part[0], part[1]))
+    return {name: _parts(part) for name, part in found.items()}
 
 
 def engines_of(connection: sqlite3.Connection) -> list[Engine]:

@@ -66,13 +66,10 @@ class DatabaseTexts:
         for turn in turns:
             wanted[turn.session].add(turn.message)
         messages, infos = database.read_messages_with_infos(wanted, now_ms=self._now_ms())
-        skipped = {
-            session
-            for session, project in {(turn.session, turn.project) for turn in turns}
-            if session not in infos or self._switches.skips(self._store, project, infos[session])
-        }
+        known = {turn.session: (turn.project, infos[turn.session]) for turn in turns if turn.session in infos}
+        shown = known.keys() - self._switches.find_skipped(self._store, known)
         for turn in turns:
-            message = None if turn.session in skipped else messages.get((turn.session, turn.message))
+            message = messages.get((turn.session, turn.message)) if turn.session in shown else None
             said = None if message is None else read_turn(message)
             if said is not None and digest_of(said[1]) == turn.digest:
                 yield replace(turn, title=infos[turn.session].title, text=said[1])
