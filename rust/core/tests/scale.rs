@@ -5,8 +5,10 @@
 mod support;
 
 use opencode_memory_core::Engine;
-use opencode_memory_core::model::RecallRequest;
+use opencode_memory_core::engine::TurnRequest;
+use opencode_memory_core::model::{RecallRequest, Scope};
 use opencode_memory_core::store::embedding::Chunk;
+use opencode_memory_core::store::turns::{NewTurn, Page};
 
 use support::{open, question, remember, text, vector, word};
 
@@ -35,6 +37,42 @@ fn embed_with(engine: &Engine, model: &str, dimension: usize, embed: impl Fn(&st
 fn relevances(engine: &Engine, vector: Vec<f32>, nearest: bool) -> Vec<f64> {
     let request = RecallRequest { vector: Some(vector), nearest, ..question(&word(999)) };
     engine.recall(request).expect("hits").into_iter().filter_map(|hit| hit.relevance).collect()
+}
+
+fn index_turns(engine: &Engine, model: &str, dimension: usize, embed: impl Fn(&str) -> Vec<f32>) {
+    engine.activate_model(model, dimension).expect("a model");
+    let turn = |number: u8| NewTurn {
+        message: format!("message {number}"),
+        speaker: "user".into(),
+        time: i64::from(number),
+        text: text(number.into()),
+        digest: vec![number; 16],
+        vectors: embed(&text(number.into())),
+    };
+    let page = Page {
+        database: "opencode.db".into(),
+        session: "session".into(),
+        project: None,
+        mark: "1".into(),
+        cursor: None,
+        restart: false,
+        turns: (0..30).map(turn).collect(),
+    };
+    assert!(engine.put_turns(model, dimension, &[page]).expect("indexed"));
+}
+
+/// The number of turns that are relevant for a query that shares no word with any of them.
+fn relevant_turns(engine: &Engine, model: &str, vector: Vec<f32>) -> usize {
+    let request = TurnRequest {
+        query: word(999),
+        vector: Some((model.into(), vector)),
+        scope: Scope::Everything,
+        since: None,
+        until: None,
+        limit: 50,
+        explain: false,
+    };
+    engine.recall_turns(&request).expect("hits").len()
 }
 
 #[test]
@@ -91,6 +129,21 @@ fn memories_are_linked_by_their_nearness_on_the_scale_of_the_bundled_model() {
         .unwrap();
     assert_eq!(weights.len(), 2, "{weights:?}");
     assert!(weights.iter().all(|weight| *weight > 0.9), "{weights:?}");
+}
+
+#[test]
+fn turns_are_judged_on_the_scale_of_the_bundled_model() {
+    let (plain_dir, dir) = (support::folder(), support::folder());
+    let (plain, engine) = (open(plain_dir.path()), open(dir.path()));
+    index_turns(&plain, support::MODEL, support::DIMENSION, vector);
+    index_turns(&engine, SQUEEZED, DIMENSION, squeezed);
+    let found = |number| relevant_turns(&engine, SQUEEZED, squeezed(&text(number)));
+    assert_eq!(found(900), 30);
+    engine.set_cosine_scale(SQUEEZED, 1.0 / 0.3).expect("a scale");
+    for number in [3, 7, 900, 901, 902] {
+        assert_eq!(found(number), relevant_turns(&plain, support::MODEL, vector(&text(number))), "{number}");
+    }
+    assert!(found(900) < 30);
 }
 
 #[test]

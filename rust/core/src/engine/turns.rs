@@ -14,8 +14,9 @@ use crate::platform::{self, Identity};
 use crate::recall::answer;
 use crate::recall::filter::Filter;
 use crate::recall::view::View;
+use crate::store::scale::{self, Scale};
 use crate::store::turns::{self, Page, Progress, Turn, TurnStore};
-use crate::store::{Access, create_folder};
+use crate::store::{Access, Store, create_folder};
 
 /// Maximum number of turns of one session that are returned at once.
 const MOST_OF_SESSION: i64 = 1_000;
@@ -99,10 +100,10 @@ impl SessionIndex {
         Ok(Some(store))
     }
 
-    /// A view that equals the index.
-    fn current(&self, store: &TurnStore) -> Result<RwLockReadGuard<'_, View>> {
+    /// A view that equals the index. The store of memories knows the scale of its model.
+    fn current(&self, store: &TurnStore, memories: &Store) -> Result<RwLockReadGuard<'_, View>> {
         let guard = self.view.read();
-        if guard.has_turns_of(store)? {
+        if guard.has_turns_of(store)? && guard.mirror.scale() == scale_of(&guard, memories)? {
             return Ok(guard);
         }
         drop(guard);
@@ -110,6 +111,8 @@ impl SessionIndex {
         if !guard.has_turns_of(store)? {
             guard.refresh_turns(store)?;
         }
+        let scale = scale_of(&guard, memories)?;
+        guard.set_scale(scale);
         Ok(RwLockWriteGuard::downgrade(guard))
     }
 }
@@ -227,7 +230,7 @@ impl Engine {
         }
         let query: String = request.query.chars().take(limits::QUERY_CHARS).collect();
         let Some(store) = shared.turns.open()? else { return Ok(Vec::new()) };
-        let view = shared.turns.current(&store)?;
+        let view = shared.turns.current(&store, &shared.store)?;
         let view: &View = &view;
         let projects = match &request.scope {
             Scope::Everything | Scope::EveryProject => None,
@@ -257,5 +260,13 @@ impl Engine {
             }
             Ok(hits)
         })
+    }
+}
+
+/// The scale of the model of a view of turns.
+fn scale_of(view: &View, memories: &Store) -> Result<Scale> {
+    match view.mirror.model() {
+        Some(model) => scale::of_model(&*memories.read()?, &model.name),
+        None => Ok(Scale::default()),
     }
 }

@@ -42,10 +42,17 @@ pub fn of_name(connection: &Connection, name: &str) -> Result<Option<f64>> {
     Ok(connection.prepare_cached(sql)?.query_row([name], |row| row.get(0)).optional()?)
 }
 
+/// The scale of a model by its name.
+pub fn of_model(connection: &Connection, name: &str) -> Result<Scale> {
+    Ok(Scale(of_name(connection, name)?))
+}
+
 /// The scale of the active model.
 pub fn active(connection: &Connection) -> Result<Scale> {
-    let Some(model) = embedding::active_model(connection)? else { return Ok(Scale::default()) };
-    Ok(Scale(of_name(connection, &model.name)?))
+    match embedding::active_model(connection)? {
+        Some(model) => of_model(connection, &model.name),
+        None => Ok(Scale::default()),
+    }
 }
 
 impl WriteTx<'_> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::View;
 use crate::error::Result;
 use crate::index::lexical::{Lexical, Places};
+use crate::store::scale::Scale;
 use crate::store::turns::{self, TurnStore};
 
 impl View {
@@ -16,6 +17,11 @@ impl View {
     /// Whether the view equals the session index.
     pub fn has_turns_of(&self, store: &TurnStore) -> Result<bool> {
         Ok(self.indexes_are_current() && self.mirror.is_at(&store.read(turns::head)?))
+    }
+
+    /// Set the scale of the cosines of the session index.
+    pub fn set_scale(&mut self, scale: Scale) {
+        self.mirror.scale = scale;
     }
 
     /// Make the view equal to the session index.
