@@ -22,7 +22,6 @@ from opencode_memory.config.sections import Digest
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.feed.messages import read_message
 from opencode_memory.learning.digest.budget import BudgetExceeded, Charge, DailyBudget, StoredUsage
-from opencode_memory.learning.digest.digester import Digester, DigestRequest
 from opencode_memory.learning.digest.errors import DigestError
 from opencode_memory.learning.digest.queue import DigestQueue, Due, Entry, LeaseLostError
 from opencode_memory.learning.digest.settings import uses_opencode
@@ -42,6 +41,7 @@ from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
+    from opencode_memory.learning.digest.digester import Digester, DigestRequest
     from opencode_memory.server.server_state import ServerState
 
 _START_SECONDS: Final = 10.0
@@ -117,7 +117,7 @@ class DigestRunner:
         now_ms: Callable[[], int] = lambda: to_ms(clock.now())  # noqa: E731  its type is needed
         self._now_ms = now_ms
         self._queue = DigestQueue(server.store, now_ms=now_ms)
-        self._digester = Digester(server.store, switches=Switches.from_config(self._config), now_ms=now_ms)
+        self._digester: Digester | None = None
         self._budget = DailyBudget(
             StoredUsage(server.store),
             calls_per_day=self._config.digest_calls_per_day,
@@ -264,6 +264,14 @@ class DigestRunner:
             except LeaseLostError:
                 digest.cancel()
 
+    def _load_digester(self) -> Digester:
+        if self._digester is None:
+            from opencode_memory.learning.digest.digester import Digester  # noqa: PLC0415  slow to import, rarely used
+
+            switches = Switches.from_config(self._config)
+            self._digester = Digester(self._server.store, switches=switches, now_ms=self._now_ms)
+        return self._digester
+
     async def _digest(self, instance: Instance, due: Due) -> bool:
         """Return whether the digest is stored; false if there is nothing to digest."""
         opencode, session = instance.opencode, due.info.id
@@ -275,7 +283,8 @@ class DigestRunner:
             return False
         messages = await opencode.list_latest_messages(session, most=_MOST_MESSAGES, seconds=_PAGE_SECONDS)
         project = await self._on_thread(partial(self._server.projects.of_session, due.info.directory))
-        request = await self._on_thread(partial(self._digester.prepare, due, _read_messages(messages), project))
+        digester = await self._on_thread(self._load_digester)
+        request = await self._on_thread(partial(digester.prepare, due, _read_messages(messages), project))
         if request is None:
             return False
         model = await self._choose_model(opencode, messages)
@@ -288,7 +297,7 @@ class DigestRunner:
         answer = await self._ask(instance, session, request, model, charge)
         # From here on, the user's next message no longer stops the digest, because the tokens are spent.
         with anyio.CancelScope(shield=True):
-            accept = partial(self._digester.accept, due, request, answer.text, tokens=answer.tokens, model=str(model))
+            accept = partial(digester.accept, due, request, answer.text, tokens=answer.tokens, model=str(model))
             await self._on_thread(accept)
         self._server.wake_worker()
         return True

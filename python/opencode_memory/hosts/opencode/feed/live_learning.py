@@ -7,14 +7,15 @@ that are read from the database. The feed that comes first lets the session rest
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.hosts.opencode.feed.event_stream import Batch, LiveFeed
-from opencode_memory.learning.learner import Learner, LearningResult
 from opencode_memory.learning.off_times import find_unread
 
 if TYPE_CHECKING:
     from opencode_memory.learning.extraction.events import SessionInfo
+    from opencode_memory.learning.learner import Learner, LearningResult
     from opencode_memory.learning.switches import Switches
     from opencode_memory.projects.resolver import ProjectResolver
     from opencode_memory.store.memory_store import MemoryStore
@@ -49,7 +50,12 @@ class LiveLearning:
         self._rest_seconds = rest_seconds
         self._on_batch = on_batch
         self._feed = LiveFeed()
-        self._learner = Learner(store, languages=switches.languages)
+
+    @cached_property
+    def _learner(self) -> Learner:
+        from opencode_memory.learning.learner import Learner  # noqa: PLC0415  slow to import, and no answer needs it
+
+        return Learner(self._store, languages=self._switches.languages)
 
     def take(self, params: object, *, at_ms: int) -> list[LearningResult]:
         """Process the parameters of an ``events`` notification and return the result for each session.
