@@ -1,6 +1,6 @@
 //! Attention of the tokens of one text to each other.
 
-use crate::kernel::{Kernel, PANEL};
+use crate::kernel::{Kernel, PANEL, Panel};
 
 /// Buffers of one head, which the heads and texts of a batch use one after the other.
 #[derive(Debug, Default)]
@@ -37,13 +37,21 @@ impl Attention {
             }
             for (number, panel) in self.keys.chunks_exact(PANEL * PANEL).enumerate() {
                 let scores = &mut self.scores[number * PANEL..];
-                kernel.multiply(&joined[query..], stride, panel, &[0.0; PANEL], scores, padded, tokens);
+                kernel.multiply(&joined[query..], stride, Panel::Singles(panel), &[0.0; PANEL], scores, padded, tokens);
             }
             for row in self.scores.chunks_exact_mut(padded) {
                 kernel.softmax(&mut row[..tokens]);
             }
             let heads_mixed = &mut mixed[query..];
-            kernel.multiply(&self.scores, padded, &self.values, &[0.0; PANEL], heads_mixed, width, tokens);
+            kernel.multiply(
+                &self.scores,
+                padded,
+                Panel::Singles(&self.values),
+                &[0.0; PANEL],
+                heads_mixed,
+                width,
+                tokens,
+            );
         }
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! A matrix of weights is stored in panels of [`PANEL`] columns, which lie one after the other. A product widens one
 //! panel to single precision and multiplies it by all rows before it turns to the next panel, so that the widened panel
-//! stays in the cache.
+//! stays in the cache. Few rows, such as those of a query, are multiplied by the panel as it is stored.
 
 use half::f16;
 
-use crate::kernel::{Kernel, PANEL};
+use crate::kernel::{Kernel, PANEL, Panel};
 
 /// Values in a line of the cache. A panel starts with a line, because a load across two lines takes longer.
 const LINE: usize = 16;
@@ -55,8 +55,13 @@ pub fn multiply(
     let panel = &mut panel[aligned..][..length];
     let panels = matrix.values.chunks_exact(matrix.rows * PANEL);
     for (number, (halves, bias)) in panels.zip(bias.as_chunks::<PANEL>().0).enumerate() {
-        kernel.widen(halves, panel);
         let columns = &mut target[number * PANEL..];
+        let panel = if count <= kernel.few_rows() {
+            Panel::Halves(halves)
+        } else {
+            kernel.widen(halves, panel);
+            Panel::Singles(panel)
+        };
         kernel.multiply(source, matrix.rows, panel, bias, columns, matrix.columns, count);
         if activation == Activation::Gelu {
             for row in columns.chunks_mut(matrix.columns) {

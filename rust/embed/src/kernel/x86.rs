@@ -4,8 +4,8 @@
 //! unrolls the loops over them.
 
 use std::arch::x86_64::{
-    _mm_loadu_si128, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_set1_ps, _mm256_storeu_ps,
-    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_storeu_ps,
+    __m512, _mm_loadu_si128, _mm256_cvtph_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_set1_ps,
+    _mm256_storeu_ps, _mm512_cvtph_ps, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_set1_ps, _mm512_storeu_ps,
 };
 
 use half::f16;
@@ -15,7 +15,7 @@ use super::PANEL;
 /// Rows of a tile with AVX2: 12 registers of 16 hold sums of 16 columns.
 const ROWS_AVX2: usize = 6;
 /// Rows of a tile with AVX-512: 24 registers of 32 hold sums of 32 columns.
-const ROWS_AVX512: usize = 12;
+pub const ROWS_AVX512: usize = 12;
 
 /// Call a tile with the number of rows as a constant.
 macro_rules! with_rows {
@@ -25,6 +25,34 @@ macro_rules! with_rows {
             _ => unreachable!("a tile has fewer rows"),
         }
     };
+}
+
+/// A value of a panel, which is loaded in single precision.
+pub trait Weight: Copy {
+    /// Load 16 values.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX-512 F, and 16 values lie at `at`.
+    unsafe fn load(at: *const Self) -> __m512;
+}
+
+impl Weight for f32 {
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512vl")]
+    unsafe fn load(at: *const Self) -> __m512 {
+        // SAFETY: the caller guarantees the values; an unaligned load is asked for.
+        unsafe { _mm512_loadu_ps(at) }
+    }
+}
+
+impl Weight for f16 {
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512vl")]
+    unsafe fn load(at: *const Self) -> __m512 {
+        // SAFETY: as above; f16 has the layout of u16.
+        _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(at.cast()) })
+    }
 }
 
 /// See `Kernel::widen`.
@@ -83,7 +111,7 @@ pub unsafe fn multiply_avx2(
 pub unsafe fn multiply_avx512(
     source: &[f32],
     stride: usize,
-    panel: &[f32],
+    panel: &[impl Weight],
     bias: &[f32; PANEL],
     target: &mut [f32],
     target_stride: usize,
@@ -148,7 +176,7 @@ unsafe fn tile_avx2<const R: usize>(
 unsafe fn tile_avx512<const R: usize>(
     a: *const f32,
     stride: usize,
-    mut b: *const f32,
+    mut b: *const impl Weight,
     depth: usize,
     bias: *const f32,
     c: *mut f32,
@@ -158,7 +186,7 @@ unsafe fn tile_avx512<const R: usize>(
     unsafe {
         let mut sums = [[_mm512_loadu_ps(bias), _mm512_loadu_ps(bias.add(16))]; R];
         for k in 0..depth {
-            let (left, right) = (_mm512_loadu_ps(b), _mm512_loadu_ps(b.add(16)));
+            let (left, right) = (Weight::load(b), Weight::load(b.add(16)));
             for (row, sums) in sums.iter_mut().enumerate() {
                 let factor = _mm512_set1_ps(*a.add(row * stride + k));
                 sums[0] = _mm512_fmadd_ps(factor, left, sums[0]);
