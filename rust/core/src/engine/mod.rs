@@ -46,7 +46,7 @@ pub use session::Claimed;
 pub use turns::{TurnCounts, TurnHit, TurnRequest};
 
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::Trust;
 use crate::recall::view::{self, SharedView, View};
 use crate::store::{Store, memory};
@@ -226,14 +226,15 @@ impl Shared {
         uses.len() >= query::USES_BATCH
     }
 
-    /// Write the use counters. If the store is busy they are dropped, because they are statistics only.
+    /// Write the use counters. They are dropped if the store is busy or cannot be written, for example on a full disk: they
+    /// are statistics only, and no reason to refuse an answer that was found.
     fn flush_uses(&self) -> Result<()> {
         let uses = std::mem::take(&mut *self.uses.lock());
         if uses.is_empty() || !self.store.is_writable() {
             return Ok(());
         }
         match self.store.write(&self.clock, self.options.actor, |write| crate::store::usage::add(write, &uses)) {
-            Err(Error::Busy { .. }) => Ok(()),
+            Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::Storage) => Ok(()),
             other => other,
         }
     }
