@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from opencode_memory.embedding import BundledEmbedder
+from opencode_memory.embedding import BundledEmbedder, Embedder
 from opencode_memory.embedding.calibration import (
     BUNDLED_UNRELATED,
     QUESTIONS,
     TEXTS,
+    ScaledEmbedder,
+    find_unrelated_cosine,
     measure_scale,
-    measure_unrelated,
-    needs_scale,
 )
 from support.embedders import ConstantEmbedder, SqueezedEmbedder
+
+
+def measure_unrelated(embedder: Embedder) -> float:
+    questions = np.stack([embedder.embed_query(question) for question in QUESTIONS])
+    return find_unrelated_cosine(embedder.embed(TEXTS), questions)
 
 
 def test_reference_is_what_the_bundled_model_gives() -> None:
@@ -27,12 +33,13 @@ def test_squeezed_cosines_are_measured_exactly() -> None:
 
 
 def test_model_that_gives_one_vector_has_a_finite_scale() -> None:
-    assert 1 < measure_scale(ConstantEmbedder(0.25)) <= 50
+    embedder = SqueezedEmbedder(ConstantEmbedder(0.25))
+    assert 1 < measure_scale(embedder) <= 50
 
 
 def test_bundled_model_is_not_mapped() -> None:
-    assert not needs_scale(BundledEmbedder())
-    assert needs_scale(SqueezedEmbedder(BundledEmbedder()))
+    assert not isinstance(BundledEmbedder(), ScaledEmbedder)
+    assert isinstance(SqueezedEmbedder(BundledEmbedder()), ScaledEmbedder)
 
 
 def test_texts_of_the_measurement_are_different() -> None:

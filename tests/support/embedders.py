@@ -114,8 +114,6 @@ class ConstantEmbedder(WordEmbedder):
 class SqueezedEmbedder:
     """Another embedder whose cosines are squeezed into 0.7 to 1: the cosine c of the other one is 0.7 + 0.3 c here."""
 
-    has_own_scale = True
-
     def __init__(self, inner: Embedder, *, same: float = 0.7) -> None:
         self.model_id = "squeezed"
         self.dimension = inner.dimension + 1
@@ -134,6 +132,10 @@ class SqueezedEmbedder:
         rows = np.array([self._inner.embed_query(text) for text in texts], np.float32)
         same = np.full((len(texts), 1), self._same**0.5, np.float32)
         return np.hstack([same, rows.reshape(len(texts), self.dimension - 1) * (1 - self._same) ** 0.5])
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Embed queries as texts."""
+        return self.embed(texts)
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a query."""

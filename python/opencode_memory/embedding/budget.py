@@ -39,7 +39,7 @@ class TokenLedger(Protocol):
 
 @runtime_checkable
 class CountedEmbedder(Protocol):
-    """An embedder whose requests cost tokens."""
+    """An embedder that sends texts to a server, which counts their tokens."""
 
     @property
     def budget(self) -> TokenBudget | None:

@@ -6,11 +6,12 @@ give 0.7. The factor maps their distances (1 - cosine) to those of the bundled m
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import mul
 from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 
 if TYPE_CHECKING:
-    from opencode_memory.embedding.base import Embedder
+    from opencode_memory.embedding.base import Vectors
 
 BUNDLED_UNRELATED: Final = 0.1505
 """Cosine of the bundled model that one in twenty of the pairs below exceeds; a test measures it again."""
@@ -72,42 +73,38 @@ TEXTS: Final = (
     "Translations are kept in one file for each language.",
     "The on-call engineer restarts the queue consumer first.",
 )
-"""Notes of development work, which is what most memories are. With statements of everyday life in their place,
-e5-small-v2 still answered 37 of 40 unrelated questions, because it gives notes of work higher cosines."""
+"""Notes of development work, because most memories are such notes. Statements of everyday life were tried instead:
+e5-small-v2 gives them lower cosines than it gives to notes, so it still answered 37 of 40 unrelated questions."""
 
 
 @runtime_checkable
 class ScaledEmbedder(Protocol):
-    """An embedder whose cosines have a scale of their own."""
+    """An embedder whose cosines have a scale of their own, which has to be measured."""
 
-    @property
-    def has_own_scale(self) -> bool:
-        """Whether the scale has to be measured."""
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """See ``Embedder``."""
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Embed queries at once; a server gets one request for all of them.
+
+        Raises:
+            EmbeddingError: As for ``embed``.
+        """
 
 
-def needs_scale(embedder: Embedder) -> bool:
-    """Return whether the cosines of an embedder must be mapped to the scale of the bundled model."""
-    return isinstance(embedder, ScaledEmbedder) and embedder.has_own_scale
-
-
-def measure_scale(embedder: Embedder) -> float:
+def measure_scale(embedder: ScaledEmbedder) -> float:
     """Measure the factor by which distances of an embedder must be multiplied.
 
     Raises:
         EmbeddingError: The model fails.
     """
-    distance = 1 - measure_unrelated(embedder)
+    distance = 1 - find_unrelated_cosine(embedder.embed(TEXTS), embedder.embed_queries(QUESTIONS))
     return min((1 - BUNDLED_UNRELATED) / max(distance, 1e-6), _LARGEST)
 
 
-def measure_unrelated(embedder: Embedder) -> float:
-    """Return the cosine that one in twenty pairs of unrelated question and text exceeds.
-
-    Raises:
-        EmbeddingError: The model fails.
-    """
+def find_unrelated_cosine(texts: Vectors, questions: Vectors) -> float:
+    """Return the cosine that one in twenty pairs of a question and a text exceeds, given their vectors."""
     # The type of a memoryview does not tell that two dimensions give lists of lists.
-    texts = cast("list[list[float]]", embedder.embed(TEXTS).tolist())
-    questions = [embedder.embed_query(question).tolist() for question in QUESTIONS]
-    cosines: list[float] = sorted(sum(map(mul, question, text)) for question in questions for text in texts)
+    rows, others = cast("list[list[float]]", texts.tolist()), cast("list[list[float]]", questions.tolist())
+    cosines: list[float] = sorted(sum(map(mul, row, other)) for row in rows for other in others)
     return cosines[int(_RANK * len(cosines))]

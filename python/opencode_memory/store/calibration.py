@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opencode_memory.embedding.calibration import measure_scale, needs_scale
+from opencode_memory.embedding.calibration import ScaledEmbedder, measure_scale
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def is_calibrated(engine: Engine, embedder: Embedder) -> bool:
     """Return whether the limits of relevance fit the model of an embedder."""
-    return not needs_scale(embedder) or engine.cosine_scale(embedder.model_id) is not None
+    return not isinstance(embedder, ScaledEmbedder) or engine.cosine_scale(embedder.model_id) is not None
 
 
 def calibrate(engine: Engine, embedder: Embedder) -> None:
@@ -22,5 +22,5 @@ def calibrate(engine: Engine, embedder: Embedder) -> None:
     Raises:
         EmbeddingError: The model fails.
     """
-    if not is_calibrated(engine, embedder):
+    if isinstance(embedder, ScaledEmbedder) and engine.cosine_scale(embedder.model_id) is None:
         engine.set_cosine_scale(embedder.model_id, measure_scale(embedder))

@@ -50,11 +50,6 @@ class FolderEmbedder:
         """Length of a vector."""
         return self._model.dimension
 
-    @property
-    def has_own_scale(self) -> bool:
-        """See ``ScaledEmbedder``."""
-        return True
-
     def chunk(self, text: str) -> list[str]:
         """Cut a text into pieces; see ``Embedder.chunk``."""
         return self._cutter.chunk(text)
@@ -67,8 +62,12 @@ class FolderEmbedder:
         """Embed a query; see ``Embedder.embed_query``."""
         return self._cached_query(text[:LONGEST_QUERY])
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Embed queries at once; see ``ScaledEmbedder``."""
+        return self._run([self._model.query_prefix + text for text in texts])
+
     def _embed_query(self, text: str) -> Vector:
-        return first_row(self._run([self._model.query_prefix + text]), self.dimension)
+        return first_row(self.embed_queries([text]), self.dimension)
 
     def _run(self, texts: Sequence[str]) -> Vectors:
         vectors = Rows(len(texts), self.dimension)

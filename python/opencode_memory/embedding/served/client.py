@@ -99,13 +99,13 @@ class Client:
         """
         return self._embed(texts, is_query=False)
 
-    def embed_query(self, text: str) -> Vectors:
-        """Embed one query in one attempt, because the caller waits for the answer.
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Embed queries in one attempt, because the caller waits for the answer.
 
         Raises:
             EmbeddingError: As for ``embed_texts``.
         """
-        return self._embed([text], is_query=True)
+        return self._embed(texts, is_query=True)
 
     def _embed(self, texts: Sequence[str], *, is_query: bool) -> Vectors:
         self._check_rest()

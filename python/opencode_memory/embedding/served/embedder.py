@@ -66,11 +66,6 @@ class ServedEmbedder:
             return self
         return ServedEmbedder(self._model, self._client, cutter=self._cutter, ledger=ledger)
 
-    @property
-    def has_own_scale(self) -> bool:
-        """See ``ScaledEmbedder``."""
-        return True
-
     def chunk(self, text: str) -> list[str]:
         """Cut a text into pieces; see ``Embedder.chunk``."""
         return self._cutter.chunk(text)
@@ -88,11 +83,14 @@ class ServedEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """Embed a query; see ``Embedder.embed_query``."""
-        # Redact first, because the cut could leave a part of a secret that is no longer recognised.
-        return self._cached_query(_sendable(text)[:LONGEST_QUERY])
+        return self._cached_query(_sendable_query(text))
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Embed queries in one request; see ``ScaledEmbedder``."""
+        return self._client.embed_queries([self._model.query_prefix + _sendable_query(text) for text in texts])
 
     def _embed_query(self, text: str) -> Vector:
-        return first_row(self._client.embed_query(self._model.query_prefix + text), self.dimension)
+        return first_row(self._client.embed_queries([self._model.query_prefix + text]), self.dimension)
 
 
 def _sendable(text: str) -> str:
@@ -105,6 +103,11 @@ def _sendable(text: str) -> str:
     if not cleaned:
         raise EmbeddingError("the whole text is private, so it is not sent to the embedding server")
     return cleaned
+
+
+def _sendable_query(text: str) -> str:
+    # Redact first, because the cut could leave a part of a secret that is no longer recognised.
+    return _sendable(text)[:LONGEST_QUERY]
 
 
 def _split(texts: Sequence[str]) -> Iterator[tuple[int, Sequence[str]]]:
