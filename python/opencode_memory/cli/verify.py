@@ -10,7 +10,7 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.progress import stages
 from opencode_memory.store.reports import NOT_CHECKED
-from opencode_memory.text.formatting import format_count, format_duration
+from opencode_memory.text.formatting import format_count, format_duration, format_graph
 
 
 @command("verify")
@@ -26,8 +26,8 @@ def verify(run: Invocation) -> int:
         return DONE if report.ok else NOTHING_FOUND
     for problem in report.problems:
         run.out.line(problem)
-    seen = {"memory": report.memories, "indexed text": report.lexical_documents, "vector": report.graph_vectors}
-    checked = ", ".join(format_count(number, noun) for noun, number in seen.items())
+    checked = f"{format_count(report.memories, 'memory')}, {format_count(report.lexical_documents, 'indexed text')}"
+    checked += format_graph(report.graph_vectors)
     run.out.line(f"Checked {checked}: {'no problems' if report.ok else format_count(len(report.problems), 'problem')}.")
     if report.pending_embeddings:
         waiting = format_count(report.pending_embeddings, "memory")
@@ -57,7 +57,7 @@ def repair(run: Invocation) -> int:
         if problem not in report.found:
             run.out.line(f"Not repaired: {problem}")
     if report.rebuilt is not None:
-        rebuilt = f"{format_count(report.rebuilt.texts, 'text')}, {format_count(report.rebuilt.vectors, 'vector')}"
+        rebuilt = f"{format_count(report.rebuilt.texts, 'text')}{format_graph(report.rebuilt.vectors)}"
         run.out.line(f"Rebuilt the indexes: {rebuilt}.")
     return DONE if report.ok else NOTHING_FOUND
 
@@ -74,7 +74,6 @@ def reindex(run: Invocation) -> None:
     if run.out.as_json:
         run.out.json(report)
     else:
-        run.out.line(
-            f"Embedded {report.embedded:,}; indexed {format_count(report.texts, 'text')}, "
-            f"{format_count(report.vectors, 'vector')}, in {format_duration(time.monotonic() - started)}."
-        )
+        indexed = f"{format_count(report.texts, 'text')}{format_graph(report.vectors)}"
+        seconds = format_duration(time.monotonic() - started)
+        run.out.line(f"Embedded {report.embedded:,}; indexed {indexed}, in {seconds}.")

@@ -25,6 +25,15 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+def format_graph(vectors: int) -> str:
+    """Format the vectors of a graph behind other counts; nothing without a graph, which small stores do not need.
+
+    >>> format_graph(0), format_graph(20_001)
+    ('', ', 20,001 graph vectors')
+    """
+    return f", {format_count(vectors, 'graph vector')}" if vectors else ""
+
+
 def format_duration(seconds: float) -> str:
     """Format a duration for people.
 

@@ -25,7 +25,7 @@ from opencode_memory.server.tools import curate, recall, status, write
 from opencode_memory.server.tools.argument_types import ALONE, Limit
 from opencode_memory.server.wording import describe_gap
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import format_count, short_id
+from opencode_memory.text.formatting import format_count, format_graph, short_id
 
 _SAID = {
     RememberStatus.STORED: "Stored as [{}].",
@@ -136,8 +136,7 @@ def memory_health(call: SessionCall, action: Literal["check", "reindex"] = "chec
         return status.memory_status.run(call)
     report = call.store.indexes.reindex()
     return Answer(
-        f"Embedded {report.embedded}; "
-        f"indexed {format_count(report.texts, 'text')}, {format_count(report.vectors, 'vector')}.",
+        f"Embedded {report.embedded}; indexed {format_count(report.texts, 'text')}{format_graph(report.vectors)}.",
         {"embedded": report.embedded, "texts": report.texts, "vectors": report.vectors},
     )
 
