@@ -22,7 +22,9 @@ from opencode_memory import MemoryStore
 from opencode_memory.config.settings import LEARNING_SOURCES
 from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase
 from opencode_memory.hosts.opencode.feed.transcripts import DatabaseTranscripts
-from opencode_memory.learning.digest import Digester, DigestQueue, DigestReport, DigestRequest, Due
+from opencode_memory.learning.digest.digester import Digester, DigestRequest
+from opencode_memory.learning.digest.queue import DigestQueue, Due
+from opencode_memory.learning.digest.report import DigestReport
 from opencode_memory.learning.switches import Switches
 from opencode_memory.projects.resolver import ProjectResolver
 

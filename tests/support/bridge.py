@@ -25,6 +25,10 @@ PATIENCE_SECONDS: Final = 30.0
 PROJECT: Final = "gitlab.com/group/walrus"
 DIRECTIVE: Final = "Always run the linter before committing."
 WALRUS: Final = "The walrus build needs make -j1: parallel builds corrupt the archive."
+LONG: Final = (
+    "The walrus archive is built with make -j1 on the build server, because parallel builds corrupt its index, "
+    "and the nightly job that builds it waits for the lock of the release job before it begins to write anything."
+)
 QUESTION: Final = "How do I build the walrus archive?"
 
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from opencode_memory import Memory, MemoryStore
-from opencode_memory.learning.digest import Digester, DigestQueue, DigestReport, DigestRequest, Due
+from opencode_memory.learning.digest.digester import Digester, DigestRequest
+from opencode_memory.learning.digest.queue import DigestQueue, Due
+from opencode_memory.learning.digest.report import DigestReport
 from opencode_memory.learning.extraction.events import Event, Message, SessionInfo
 from opencode_memory.learning.learner import Learner
 from opencode_memory.learning.switches import Switches

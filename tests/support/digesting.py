@@ -7,7 +7,9 @@ from contextlib import ExitStack
 from datetime import UTC, date, datetime
 from typing import Any, Final, Self
 
-from opencode_memory.learning.digest import BudgetExceeded, DigestSettings, ModelAnswer, ServerModel, Usage
+from opencode_memory.learning.digest.budget import BudgetExceeded, Usage
+from opencode_memory.learning.digest.server_model import ModelAnswer, ServerModel
+from opencode_memory.learning.digest.settings import DigestSettings
 from support.model_server import MODEL, ModelServer, Reply
 
 NOW: Final = datetime(2026, 10, 3, 21, 30, tzinfo=UTC)

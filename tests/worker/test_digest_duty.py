@@ -12,7 +12,8 @@ import pytest
 
 from opencode_memory import MemoryStore
 from opencode_memory.config.load import load
-from opencode_memory.learning.digest import DigestQueue, Entry, StoredUsage, Usage
+from opencode_memory.learning.digest.budget import StoredUsage, Usage
+from opencode_memory.learning.digest.queue import DigestQueue, Entry
 from opencode_memory.models import Status
 from opencode_memory.text import clock as real_clock
 from opencode_memory.worker.duty import Duty

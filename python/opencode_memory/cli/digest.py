@@ -15,17 +15,14 @@ from opencode_memory.config.sections import Digest, LearningConfig
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.hosts.opencode.feed.database import default_database
 from opencode_memory.hosts.opencode.feed.transcripts import DatabaseTranscripts
-from opencode_memory.learning.digest import (
-    BudgetExceeded,
-    DigestError,
-    DigestQueue,
-    DigestReport,
-    ServerModel,
-    StoredUsage,
-    judge,
-)
+from opencode_memory.learning.digest.budget import BudgetExceeded, StoredUsage
 from opencode_memory.learning.digest.candidates import Judged
+from opencode_memory.learning.digest.digester import judge
+from opencode_memory.learning.digest.errors import DigestError
 from opencode_memory.learning.digest.example import EXPECTED, build_example
+from opencode_memory.learning.digest.queue import DigestQueue
+from opencode_memory.learning.digest.report import DigestReport
+from opencode_memory.learning.digest.server_model import ServerModel
 from opencode_memory.learning.digest.settings import read_settings, uses_server
 from opencode_memory.projects.resolver import ProjectResolver
 from opencode_memory.text import clock

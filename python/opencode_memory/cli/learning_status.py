@@ -13,7 +13,8 @@ from opencode_memory.cli.output import dim
 from opencode_memory.config.sections import Digest, LearningConfig
 from opencode_memory.hosts.opencode.feed.database import default_database
 from opencode_memory.learning import switches
-from opencode_memory.learning.digest import DigestQueue, StoredUsage
+from opencode_memory.learning.digest.budget import StoredUsage
+from opencode_memory.learning.digest.queue import DigestQueue
 from opencode_memory.learning.digest.settings import uses_opencode, uses_server
 from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, read_cues
 from opencode_memory.learning.relearn.offer import take_offer

@@ -10,20 +10,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import InvalidInputError, StorageError
-from opencode_memory.learning.digest import (
-    BudgetExceeded,
-    Digester,
-    DigestError,
-    DigestQueue,
-    DigestReport,
-    Due,
-    LeaseLostError,
-    ServerModel,
-    StoredUsage,
-    TranscriptSource,
-    UnreachableError,
-)
+from opencode_memory.learning.digest.budget import BudgetExceeded, StoredUsage
+from opencode_memory.learning.digest.digester import Digester
+from opencode_memory.learning.digest.errors import DigestError, UnreachableError
+from opencode_memory.learning.digest.queue import DigestQueue, Due, LeaseLostError
+from opencode_memory.learning.digest.report import DigestReport
+from opencode_memory.learning.digest.server_model import ServerModel
 from opencode_memory.learning.digest.settings import read_settings
+from opencode_memory.learning.digest.transcript import TranscriptSource
 from opencode_memory.learning.switches import Switches
 from opencode_memory.text.clock import to_ms
 

@@ -6,15 +6,11 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
 
-from opencode_memory.learning.digest import (
-    BudgetExceeded,
-    DigestError,
-    DigestSettings,
-    ModelAnswer,
-    ServerModel,
-    Usage,
-)
+from opencode_memory.learning.digest.budget import BudgetExceeded, Usage
+from opencode_memory.learning.digest.errors import DigestError
 from opencode_memory.learning.digest.prompt import estimate_tokens
+from opencode_memory.learning.digest.server_model import ModelAnswer, ServerModel
+from opencode_memory.learning.digest.settings import DigestSettings
 from support.digesting import NOW, TODAY, Scene, ask
 from support.model_server import MODEL, digests, refuses
 

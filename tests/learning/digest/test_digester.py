@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from opencode_memory.learning import switches
-from opencode_memory.learning.digest import DigestError, DropReason, LeaseLostError
-from opencode_memory.learning.digest.queue import LEASE_SECONDS
+from opencode_memory.learning.digest.errors import DigestError
+from opencode_memory.learning.digest.queue import LEASE_SECONDS, LeaseLostError
+from opencode_memory.learning.digest.report import DropReason
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.rejections import record_rejection
 from opencode_memory.models import Category, Status, Trust

@@ -10,7 +10,9 @@ import traceback
 
 import pytest
 
-from opencode_memory.learning.digest import DigestError, ModelAnswer, UnreachableError, Usage
+from opencode_memory.learning.digest.budget import Usage
+from opencode_memory.learning.digest.errors import DigestError, UnreachableError
+from opencode_memory.learning.digest.server_model import ModelAnswer
 from support.digesting import KEY, TEXT, TODAY, Scene, ask
 from support.model_server import Reply, digests, refuses, says
 

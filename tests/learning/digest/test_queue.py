@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from opencode_memory import MemoryStore
-from opencode_memory.learning.digest import DigestQueue, LeaseLostError
-from opencode_memory.learning.digest.queue import LEASE_SECONDS, MOST_ATTEMPTS, OLDEST_SECONDS
+from opencode_memory.learning.digest.queue import (
+    LEASE_SECONDS,
+    MOST_ATTEMPTS,
+    OLDEST_SECONDS,
+    DigestQueue,
+    LeaseLostError,
+)
 from opencode_memory.learning.extraction.events import SessionInfo
 from support.digested_sessions import INFO, Desk
 from support.stores import open_store

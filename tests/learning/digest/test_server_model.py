@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from opencode_memory.learning.digest import DigestError, ModelAnswer, ServerModel, Usage
+from opencode_memory.learning.digest.budget import Usage
+from opencode_memory.learning.digest.errors import DigestError
+from opencode_memory.learning.digest.server_model import ModelAnswer, ServerModel
 from support.digesting import KEY, SYSTEM, TEXT, TODAY, Scene, ask
 from support.model_server import MODEL, digests, refuses, says
 

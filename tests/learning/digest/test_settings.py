@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.learning.digest import DigestSettings
-from opencode_memory.learning.digest.settings import parse_endpoint
+from opencode_memory.learning.digest.settings import DigestSettings, parse_endpoint
 
 URL = "http://127.0.0.1:11434/v1"
 KEY = "sk-verysecretverysecretverysecret"
