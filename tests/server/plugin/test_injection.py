@@ -10,21 +10,16 @@ from typing import Any
 
 import pytest
 
-from opencode_memory.context.block import HEAD, HEAD_MORE
-from opencode_memory.context.decide import FOUND, FURTHER, HEADLINE, Request, decide
-from opencode_memory.context.headline import format_headline
+from opencode_memory.context.block import HEAD
+from opencode_memory.context.decide import FOUND, HEADLINE, Request, decide
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
-from opencode_memory.store.ledger import Decision, State
+from opencode_memory.store.ledger import Decision
 from opencode_memory.text.formatting import short_id
-from support.bridge import DIRECTIVE, PROJECT, QUESTION, WALRUS, OpenCode, Plugin, known
+from support.bridge import DIRECTIVE, LONG, PROJECT, QUESTION, WALRUS, OpenCode, Plugin, known
 from support.mcp import Resident, World
 from support.stores import DAY_MS, NOW_MS
 
 BEES = "gitlab.com/group/bees"
-LONG = (
-    "The walrus archive is built with make -j1 on the build server, because parallel builds corrupt its index, "
-    "and the nightly job that builds it waits for the lock of the release job before it begins to write anything."
-)
 ABOUT_BEES = "The bee archive needs ninja: other builds corrupt the honey."
 ASKED_OF_BEES = "How do I build the bee archive?"
 
@@ -273,111 +268,6 @@ def test_brief_is_shown_without_relevant_memories_and_only_once(world: World, pl
     later = plugin.shown("msg_2", QUESTION, visible=["msg_1"])
     assert DIRECTIVE not in later
     assert HEAD not in later
-
-
-def test_memory_in_sight_as_a_headline_is_shown_in_full_when_it_is_relevant(world: World) -> None:
-    known(world, DIRECTIVE, "directive")
-    long = known(world, LONG)
-    for number in range(30):
-        known(world, f"Something else of number {number}, which is about the canteen")
-    # No room for the whole memory.
-    brief = replace(world.config.brief, max_tokens=world.state.count_tokens(HEAD) + 120)
-
-    def ask(message: str, text: str, *visible: str) -> Decision:
-        request = Request(
-            session="ses_1", message=message, text=text, project=PROJECT, visible=frozenset({message, *visible})
-        )
-        injection, count = world.config.injection, world.state.count_tokens
-        decision = decide(world.store, request, config=injection, brief=brief, count=count, at=world.now)
-        world.store.ledger.settle("ses_1", message, State.SHOWN)
-        return decision
-
-    world.store.pin([long])
-    first = ask("msg_1", "hello")
-    assert [shown.why for shown in first.shown if shown.memory == long] == ["headline"]
-    assert f"{long[-6:]} walrus archive is built with" in first.text
-    later = ask("msg_2", "How is the walrus archive built on the build server?", "msg_1")
-    assert LONG in later.text
-    assert HEAD_MORE in later.text
-    assert ask("msg_3", "How is the walrus archive built on the build server?", "msg_1", "msg_2").shown == ()
-
-
-FROGS = (
-    "The walrus archive is copied to the museum of frogs by a job that begins every night at three.",
-    "The walrus archive belongs to the museum of frogs since the merger of the two museums last year.",
-    "The walrus archive has a licence from the museum of frogs that has to be renewed in each March.",
-)
-
-
-def _ask(world: World, message: str, text: str, *visible: str) -> Decision:
-    decision = decide(
-        world.store,
-        Request(session="ses_1", message=message, text=text, project=PROJECT, visible=frozenset({message, *visible})),
-        config=replace(world.config.injection, max_results=1),
-        brief=replace(world.config.brief, max_tokens=0),
-        count=world.state.count_tokens,
-        at=world.now,
-    )
-    world.store.ledger.settle("ses_1", message, State.SHOWN)
-    return decision
-
-
-def test_further_memories_are_headlines_beside_a_relevant_one(world: World) -> None:
-    walrus = known(world, WALRUS)
-    frogs = [known(world, text) for text in FROGS]
-    first = _ask(world, "msg_1", QUESTION)
-    assert first.shown[0].memory == walrus
-    further = {shown.memory for shown in first.shown[1:]}
-    assert further
-    assert further <= {*frogs}
-    assert {shown.why for shown in first.shown[1:]} == {HEADLINE}
-    lines = first.text.split("\n")
-    assert set(lines[lines.index(FURTHER) + 1 : -1]) == {
-        format_headline(world.store.get(id_), most_words=6) for id_ in further
-    }
-
-
-def test_headline_beside_a_message_is_not_repeated_but_may_become_a_memory_in_full(world: World) -> None:
-    known(world, WALRUS)
-    for text in FROGS:
-        known(world, text)
-    first = _ask(world, "msg_1", QUESTION)
-    named = {shown.memory for shown in first.shown if shown.why == HEADLINE}
-    text = world.store.get(min(named)).content
-    later = _ask(world, "msg_2", text, "msg_1")
-    assert text in later.text
-    assert named.isdisjoint(shown.memory for shown in later.shown if shown.why == HEADLINE)
-
-
-def test_message_without_relevant_memories_gets_no_headlines(world: World) -> None:
-    for text in FROGS:
-        known(world, text)
-    assert _ask(world, "msg_1", "Who pays for the canteen of the museum?").shown == ()
-
-
-def test_message_whose_relevant_memories_are_in_sight_gets_no_headlines(world: World) -> None:
-    known(world, WALRUS)
-    for text in FROGS:
-        known(world, text)
-    first = _ask(world, "msg_1", QUESTION)
-    assert len(first.shown) < len([WALRUS, *FROGS])
-    assert _ask(world, "msg_2", QUESTION, "msg_1").shown == ()
-
-
-def test_replaced_statement_is_no_headline(world: World) -> None:
-    walrus = known(world, WALRUS)
-    # A batch of this size is compared only when it is read, so that both statements are active.
-    filler = [f"{'abcdefgh'[number % 8] * 4} {number}" for number in range(70)]
-    ports = ["The walrus archive listens on port 8080.", "The walrus archive listens on port 9000."]
-    made = world.store.remember_many(
-        {"content": text, "project": PROJECT, "time": NOW_MS - (100 - place) * DAY_MS}
-        for place, text in enumerate([*ports, *filler])
-    )
-    old, new = (result.id for result in made[:2])
-    shown = [one.memory for one in _ask(world, "msg_1", QUESTION).shown]
-    assert shown[0] == walrus
-    assert new in shown
-    assert old not in shown
 
 
 def test_a_directive_of_the_middle_of_a_session_comes_after_its_compaction(world: World, plugin: Plugin) -> None:
