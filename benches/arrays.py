@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def to_buffer(values: npt.NDArray[np.float32]) -> Vectors:
-    """Return a vector or vectors without a copy, or a buffer of one dimension if there are none."""
+    """Return the values as a buffer of the same shape. If there are none, it has one dimension."""
     if not values.size:
         return memoryview(b"").cast("f")
     return np.ascontiguousarray(values, np.float32).data.cast("B").cast("f", values.shape)

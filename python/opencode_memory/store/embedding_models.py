@@ -100,7 +100,7 @@ class EmbeddingModels:
         return active is not None and active != (wanted.model_id, wanted.dimension)
 
     def estimate(self, *, sample: int) -> ChangeEstimate:
-        """Estimate what a change costs: embed some memories with the configured model, without storing the vectors.
+        """Embed some memories with the configured model, to estimate what a change costs. Their vectors are not stored.
 
         Args:
             sample: Embed so many memories.

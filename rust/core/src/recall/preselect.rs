@@ -14,7 +14,7 @@ const LEAST: usize = 1_024;
 const SHARE: usize = 96;
 /// For each vector that is selected by the product, so many are selected by the number of differing signs.
 const BY_NUMBER: usize = 5;
-/// Number of vectors whose signs are prefetched ahead of the comparison.
+/// Signs are prefetched so many vectors before they are compared.
 const PREFETCHED: usize = 12;
 
 /// Select the nearest of the given rows, in the given order.

@@ -52,8 +52,8 @@ fn number(connection: &Connection, name: &str) -> Result<Option<i64>> {
 }
 
 impl WriteTx<'_> {
-    /// Count the tokens of a request, unless the limit of the day would be exceeded. Returns the day of the charge, or
-    /// `None` if the request must not be sent.
+    /// Count the tokens of a request and return the day that they belong to. If they would exceed the limit of that day,
+    /// count nothing and return `None`; the caller must not send the request then.
     pub fn charge_tokens(&self, tokens: i64, limit: i64) -> Result<Option<i64>> {
         let mut spent = spent(self, self.now_ms)?;
         if !spent.has_room(tokens, limit) {
