@@ -45,7 +45,9 @@ pub struct SameSubject {
 }
 
 impl Shared {
-    /// Find for each new memory the keys of older memories that may be about the same subject, by their words.
+    /// Find for each new memory the keys of older memories on the same subject, among those with the same words.
+    ///
+    /// They are read and compared before the transaction, which reads only these few again.
     pub(super) fn find_rivals<'m>(&self, memories: impl Iterator<Item = &'m NewMemory>) -> Result<Vec<Vec<i64>>> {
         let memories: Vec<&NewMemory> = memories.collect();
         let is_searched = |memory: &&NewMemory| {
@@ -70,15 +72,16 @@ impl Shared {
                 Some(current) => current,
                 none => none.insert(self.current()?),
             };
-            found.push(search(current, &statement, memory.project.as_deref(), self.clock.now_ms())?);
+            let is_learned = memory.source.session.is_some() && memory.source.message.is_some();
+            found.push(rivals(current, &statement, memory.project.as_deref(), is_learned, self.clock.now_ms())?);
         }
         Ok(found)
     }
 
-    /// Find the keys of older memories that may be about the subject of a stored memory's text.
+    /// Find the keys of older memories on the subject of a stored memory's text.
     pub(super) fn find_rivals_of(&self, content: &str, project: Option<&str>) -> Result<Vec<i64>> {
         match Statement::read(content).filter(Statement::may_replace) {
-            Some(statement) => search(&self.current()?, &statement, project, self.clock.now_ms()),
+            Some(statement) => rivals(&self.current()?, &statement, project, true, self.clock.now_ms()),
             None => Ok(Vec::new()),
         }
     }
@@ -102,6 +105,28 @@ impl Shared {
         }
         Ok(contradicted)
     }
+}
+
+/// Keys of the memories that a statement is related to. If the statement `may_be_earlier` than them, because it was
+/// learned of an old session, they may also replace it.
+fn rivals(
+    current: &Current<'_>,
+    statement: &Statement<'_>,
+    project: Option<&str>,
+    may_be_earlier: bool,
+    now_ms: i64,
+) -> Result<Vec<i64>> {
+    let mut related = Vec::new();
+    for key in search(current, statement, project, now_ms)? {
+        let Some(memory) = memory::by_key(&current.1, key)?.filter(is_statement) else { continue };
+        let own = statement.reading().text();
+        if statement.compare(&memory.content, None) != Relation::Unrelated
+            || may_be_earlier && text::compare(&memory.content, own, None) != Relation::Unrelated
+        {
+            related.push(key);
+        }
+    }
+    Ok(related)
 }
 
 fn search((view, at): &Current<'_>, statement: &Statement<'_>, project: Option<&str>, now_ms: i64) -> Result<Vec<i64>> {

@@ -163,8 +163,9 @@ mod tests {
     #[test]
     fn product_is_close_to_cosine() {
         let unit_vector = |seed: u32| {
-            let raw: Vec<f32> =
-                (0..384_u32).map(|lane| ((seed + lane * 37) * 2_654_435_761 % 1009) as f32 - 504.0).collect();
+            let raw: Vec<f32> = (0..384_u32)
+                .map(|lane| ((seed + lane * 37).wrapping_mul(2_654_435_761) % 1009) as f32 - 504.0)
+                .collect();
             let length = raw.iter().map(|value| value * value).sum::<f32>().sqrt();
             raw.iter().map(|value| value / length).collect::<Vec<f32>>()
         };

@@ -68,17 +68,28 @@ pub fn active_model(connection: &Connection) -> Result<Option<Model>> {
 }
 
 /// Memories after `after_key` that have no vectors of the active model, in order of their keys.
+///
+/// Asks for the memories of each other model by the index. One statement for all would read every memory after the key,
+/// each time a memory is written.
 pub fn pending(connection: &Connection, after_key: i64, limit: usize) -> Result<Vec<Pending>> {
-    let mut statement = connection.prepare_cached(&format!(
-        "SELECT key, speaker, content FROM memory WHERE {NOT_EMBEDDED} AND key > ?1 ORDER BY key LIMIT ?2"
-    ))?;
-    let rows = statement.query_map((after_key, limit as i64), |row| {
-        Ok(Pending {
-            key: row.get(0)?,
-            text: embedding_text(row.get_ref(1)?.as_str_or_null()?, &columns::read_damaged_too(row, 2)?),
-        })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    let others: Vec<i64> =
+        connection.prepare_cached(OTHER_MODELS)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut statement = connection.prepare_cached(PENDING)?;
+    let mut found = Vec::new();
+    for model in others {
+        let rows = statement.query_map((model, after_key, limit as i64), |row| {
+            Ok(Pending {
+                key: row.get(0)?,
+                text: embedding_text(row.get_ref(1)?.as_str_or_null()?, &columns::read_damaged_too(row, 2)?),
+            })
+        })?;
+        for pending in rows {
+            found.push(pending?);
+        }
+    }
+    found.sort_unstable_by_key(|pending| pending.key);
+    found.truncate(limit);
+    Ok(found)
 }
 
 /// How many memories have no vectors of a model that need not be active.
@@ -94,6 +105,15 @@ pub fn count_pending(connection: &Connection) -> Result<usize> {
     let sql = format!("SELECT count(*) FROM memory WHERE {NOT_EMBEDDED}");
     Ok(connection.prepare_cached(&sql)?.query_row([], |row| row.get::<_, i64>(0))? as usize)
 }
+
+/// The models of the memories that wait, each found by one step in the index; 0 is no model.
+const OTHER_MODELS: &str = "WITH RECURSIVE found(model) AS (SELECT min(embedded_by) FROM memory UNION ALL \
+     SELECT (SELECT min(embedded_by) FROM memory WHERE embedded_by > model) FROM found WHERE model IS NOT NULL) \
+     SELECT model FROM found \
+     WHERE model IS NOT NULL AND model IS NOT (SELECT value FROM meta WHERE name = 'active_model')";
+
+const PENDING: &str = "SELECT key, speaker, content FROM memory INDEXED BY memory_by_embedder \
+     WHERE embedded_by = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
 
 // Two ranges instead of `<>`, so that the index on embedded_by finds the few that wait among the many that do not.
 const NOT_EMBEDDED: &str = "(embedded_by < (SELECT value FROM meta WHERE name = 'active_model') \
@@ -252,4 +272,60 @@ pub fn page_in_use(connection: &Connection, model: &Model, after: i64, limit: us
     let rows = statement
         .query_map((model.id, after, limit as i64), |row| Ok((row.get(0)?, decode(row.get_ref(1)?.as_blob()?))))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::engine::{Engine, Options};
+    use crate::model::NewMemory;
+    use crate::store::{Store, memory};
+
+    /// Steps of SQLite to list what a new memory waits for, in a store of `done` other memories of one model.
+    fn steps_after_a_write(done: usize) -> i32 {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { background: false, ..Options::default() };
+        let engine = Engine::open(folder.path(), options, Clock::fixed(1)).unwrap();
+        let new = |number: usize| NewMemory::new(format!("memory {number}"));
+        engine.remember_many((0..done).map(new).collect()).unwrap();
+        engine.activate_model("model", 2).unwrap();
+        let waiting = engine.pending_embeddings(0, done + 1).unwrap();
+        assert_eq!(waiting.len(), done);
+        let vector = |number: usize| {
+            let angle = number as f32;
+            Some(vec![angle.cos(), angle.sin()])
+        };
+        let chunks: Vec<_> = waiting
+            .iter()
+            .enumerate()
+            .map(|(number, waits)| (waits.key, vec![Chunk { text: waits.text.clone(), vector: vector(number) }]))
+            .collect();
+        engine.store_embeddings("model", &chunks).unwrap();
+        while engine.compare_new().unwrap() > 0 {}
+        engine.remember(new(done)).unwrap();
+
+        let store = Store::open(folder.path(), false, 1).unwrap();
+        let at = store.read().unwrap();
+        assert_eq!(pending(&at, 0, 64).unwrap().len(), 1);
+        assert!(memory::not_compared(&at, 64).unwrap().is_empty());
+        let all = |status| -> i32 {
+            [PENDING, OTHER_MODELS, memory::NOT_COMPARED]
+                .map(|sql| at.prepare_cached(sql).unwrap().get_status(status))
+                .iter()
+                .sum()
+        };
+        let steps = all(StatementStatus::VmStep);
+        assert_eq!(pending(&at, 1, 64).unwrap().len(), 1);
+        assert_eq!(all(StatementStatus::RePrepare), 0, "prepared again for another value");
+        steps
+    }
+
+    #[test]
+    fn upkeep_of_one_memory_does_not_read_all_others() {
+        let (few, many) = (steps_after_a_write(20), steps_after_a_write(1_000));
+        assert!(few > 0 && many < 2 * few, "{few} steps among 20 memories, {many} among 1,000");
+    }
 }

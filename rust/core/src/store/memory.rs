@@ -253,14 +253,15 @@ pub fn for_each_mirror_row(connection: &Connection, mut each: impl FnMut(&Mirror
 
 /// Memories that have vectors of the active model and are not compared with their neighbours yet.
 pub fn not_compared(connection: &Connection, limit: usize) -> Result<Vec<Memory>> {
-    let sql = format!(
-        "{SELECT} WHERE m.compared = 0 AND m.embedded_by <> 0 \
-         AND m.embedded_by = (SELECT value FROM meta WHERE name = 'active_model') ORDER BY m.key LIMIT ?1"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map([limit as i64], from_row)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    let mut keys = connection.prepare_cached(NOT_COMPARED)?;
+    let keys: Vec<i64> = keys.query_map([limit as i64], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    keys.into_iter().filter_map(|key| by_key(connection, key).transpose()).collect()
 }
+
+// Without the name of the index, SQLite would take the one on embedded_by, and read all memories of the active model.
+pub(super) const NOT_COMPARED: &str = "SELECT key FROM memory INDEXED BY memory_not_compared \
+     WHERE compared = 0 AND embedded_by <> 0 \
+     AND embedded_by = (SELECT value FROM meta WHERE name = 'active_model') ORDER BY key LIMIT ?1";
 
 impl WriteTx<'_> {
     /// Record that a memory was compared with its neighbours.

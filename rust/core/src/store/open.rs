@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::schema::{self, Found};
@@ -130,6 +131,8 @@ fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // Otherwise a statement such as `key > ?1` is prepared again for each value, in case another index suits it better.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // A prepared statement never holds more than this; the page cache of the system does the rest.
     connection.pragma_update(None, "cache_size", -4096)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;

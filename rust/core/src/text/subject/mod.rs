@@ -83,6 +83,11 @@ pub fn compare(newer: &str, older: &str, cosine: Option<f32>) -> Relation {
 }
 
 impl<'t> Reading<'t> {
+    /// The text of the statement.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
     /// Read a statement. `None` if it can neither replace nor contradict another one, and none can replace it.
     pub fn read(text: &'t str) -> Option<Self> {
         let claim = Claim::read(text)?;
