@@ -19,6 +19,7 @@ type Step<'a> = dyn Fn(&Connection) -> Result<Vec<(i64, String)>> + 'a;
 /// and was deleted.
 pub fn put(store: &TurnStore, folder: &Path, (model, dimension): (&str, usize), pages: &[Page]) -> Result<bool> {
     change(store, folder, &|write| {
+        turns::complete_indexes(write)?;
         turns::set_model(write, model, dimension)?;
         let mut added = Vec::new();
         for page in pages {

@@ -42,6 +42,7 @@ const TABLES: &str = "
         words INTEGER NOT NULL, traits INTEGER NOT NULL, vectors BLOB NOT NULL, UNIQUE(session, message)
     ) STRICT;
     CREATE INDEX turn_message ON turn(message);
+    CREATE INDEX turn_place ON turn(session, position);
     CREATE TABLE change(seq INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL) STRICT;
     CREATE TABLE gone(key INTEGER PRIMARY KEY) STRICT;
 ";
@@ -297,8 +298,14 @@ pub fn by_message(at: &Connection, message: &str, limit: usize) -> Result<Vec<Tu
 
 /// Turns of a session between two positions, in order.
 pub fn of_session(at: &Connection, session: &str, from: i64, upto: i64) -> Result<Vec<Turn>> {
+    let mut statement = at.prepare_cached(&turns_between())?;
+    let found = statement.query_map((session, from, upto), turn_from)?;
+    Ok(found.collect::<rusqlite::Result<_>>()?)
+}
+
+fn turns_between() -> String {
     // Sessions are indexed by database and name. Few databases are visited, in place of all sessions.
-    let mut statement = at.prepare_cached(&format!(
+    format!(
         "WITH RECURSIVE known(name) AS (
             SELECT min(database) FROM session
             UNION ALL
@@ -306,9 +313,7 @@ pub fn of_session(at: &Connection, session: &str, from: i64, upto: i64) -> Resul
         )
         {TURN} WHERE s.id IN (SELECT o.id FROM known JOIN session o ON o.database = known.name AND o.name = ?1)
             AND t.position BETWEEN ?2 AND ?3 ORDER BY s.id, t.position"
-    ))?;
-    let found = statement.query_map((session, from, upto), turn_from)?;
-    Ok(found.collect::<rusqlite::Result<_>>()?)
+    )
 }
 
 /// Ids of the messages of a session that have turns.
@@ -361,6 +366,11 @@ pub fn set_model(write: &Connection, name: &str, dimension: usize) -> Result<()>
         [value],
     )?;
     Ok(())
+}
+
+/// Add the index that the first versions did not make. Without it, a step in a long session reads all its turns.
+pub fn complete_indexes(write: &Connection) -> Result<()> {
+    Ok(write.execute_batch("CREATE INDEX IF NOT EXISTS turn_place ON turn(session, position)")?)
 }
 
 /// Note the state of a session; returns its row. A session that moved to another project takes its turns along.
@@ -466,4 +476,54 @@ pub fn forget_gone(write: &Connection, keys: &[i64]) -> Result<()> {
 pub fn last_key_given(at: &Connection) -> Result<i64> {
     let mut statement = at.prepare_cached("SELECT seq FROM sqlite_sequence WHERE name = 'turn'")?;
     Ok(statement.query_row([], |row| row.get(0)).optional()?.unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    /// Steps of SQLite to read the first three turns of a session of `count` turns, in an index without `turn_place`.
+    fn steps(count: usize) -> i32 {
+        let folder = tempfile::tempdir().unwrap();
+        let store = TurnStore::create(folder.path()).unwrap();
+        let turn = |number: usize| NewTurn {
+            message: format!("msg_{number}"),
+            speaker: "user".to_owned(),
+            time: 0,
+            text: format!("turn {number}"),
+            digest: Vec::new(),
+            vectors: vec![1.0, 0.0],
+        };
+        let page = Page {
+            database: "/agent.db".to_owned(),
+            session: "ses_1".to_owned(),
+            project: None,
+            mark: String::new(),
+            cursor: None,
+            restart: false,
+            turns: Vec::new(),
+        };
+        store.write(|write| Ok(write.execute_batch("DROP INDEX turn_place")?)).unwrap();
+        store
+            .write(|write| {
+                complete_indexes(write)?;
+                let session = put_session(write, &page)?;
+                (0..count).try_for_each(|number| add(write, session, &turn(number)).map(drop))
+            })
+            .unwrap();
+        store
+            .read(|at| {
+                assert_eq!(of_session(at, "ses_1", 0, 2)?.len(), 3);
+                Ok(at.prepare_cached(&turns_between())?.get_status(StatementStatus::VmStep))
+            })
+            .unwrap()
+    }
+
+    #[test]
+    fn beginning_of_a_long_session_is_read_without_its_other_turns() {
+        let (short, long) = (steps(10), steps(500));
+        assert!(short > 0 && long < 2 * short, "{short} steps in 10 turns, {long} in 500");
+    }
 }
