@@ -59,19 +59,20 @@ class Switches:
         return bool(self.find_skipped(store, {session.id: (project, session)}))
 
     def find_skipped(self, store: MemoryStore, sessions: Mapping[str, tuple[str | None, SessionInfo]]) -> set[str]:
-        """Return the sessions that ``skips`` is true for. The switch of a project is read once.
+        """Return the sessions that ``skips`` is true for. All paused sessions are read at once; there are few.
 
         Args:
             store: The store.
             sessions: Project and information of each session, by its id.
         """
-        everywhere = store.for_project(None).kv
         projects = {project for project, _ in sessions.values()}
         off = {project for project in projects if project in self.skip_projects or is_off(store, project)}
+        entries = store.for_project(None).kv.list(_SESSION)
+        paused = {entry.key.removeprefix(_SESSION) for entry in entries if entry.value}
         return {
             name
             for name, (project, info) in sessions.items()
-            if project in off or any(everywhere.get(_SESSION + one) for one in filter(None, (info.id, info.parent)))
+            if project in off or not paused.isdisjoint((info.id, info.parent))
         }
 
 

@@ -57,7 +57,8 @@ class OpenCodeDatabase:
 
     Args:
         path: The file.
-        schemas: The schemas of databases that the caller has opened before.
+        schemas: The schemas of databases that the caller has opened before. With them, nothing is read before the
+            first question, which raises the errors.
 
     Raises:
         StorageError: The file is missing, damaged or not readable.
@@ -69,6 +70,8 @@ class OpenCodeDatabase:
         self._path = path
         self._reader = BesideReader(path)
         self._schemas = Schemas() if schemas is None else schemas
+        if schemas is not None:
+            return
         try:
             self._reader.ask(self._schema)
         except BaseException:
