@@ -7,7 +7,8 @@ A session that this server adopted from the one that it replaced is handled stat
 other one knew.
 
 Calls of reading tools are answered directly (``direct_calls``). A session's first request, and one each minute, goes to
-the SDK nevertheless, so that the SDK's timeout of idle sessions sees that the session is in use.
+the SDK nevertheless, so that the SDK's timeout of idle sessions sees that the session is in use. While the SDK is
+still being imported (``late_sdk``), all other requests wait for it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,11 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.responses import JSONResponse
 
-from opencode_memory.server.app import build_server
 from opencode_memory.server.client_project import HEADER, SESSION_HEADER, Described
 from opencode_memory.server.direct_calls import DirectCalls
 from opencode_memory.server.in_flight import InFlight
@@ -33,6 +33,7 @@ from opencode_memory.text.json_values import escape_separators
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
+    from opencode_memory.server.late_sdk import LateSdk
     from opencode_memory.server.tool_calls import ToolCalls
 
 _MOST_SESSIONS: Final = 10_000
@@ -52,16 +53,15 @@ class McpEndpoint:
 
     Args:
         calls: The tools that the endpoint offers.
-        body_limit: Maximum size of a request body in bytes.
+        sdk: Handles the requests that are not answered here.
+        adopted: The sessions of the server that this one replaces.
     """
 
-    def __init__(self, calls: ToolCalls, *, body_limit: int) -> None:
-        server = build_server(calls)
-        # Do not enable the SDK's host check: the guards in front of this app already check hosts and origins.
-        self._with_session = StreamableHTTPSessionManager(server, max_request_body_size=body_limit)
-        self._without = StreamableHTTPSessionManager(server, stateless=True, max_request_body_size=body_limit)
+    def __init__(self, calls: ToolCalls, sdk: LateSdk, adopted: Described = MappingProxyType({})) -> None:
+        self._sdk = sdk
         self._direct = DirectCalls(calls)
         self._projects = calls.projects
+        self._projects.adopt(adopted)
         self._adopted = self._projects.adopted
         # The time of the last request that the SDK accepted; a session has none before its first request.
         self._sessions: OrderedDict[str, float] = OrderedDict()
@@ -72,10 +72,6 @@ class McpEndpoint:
         """Refuse new requests, and wait until running requests are answered."""
         self._draining = True
         await self._in_flight.wait_idle()
-
-    def adopt(self, sessions: Described) -> None:
-        """Serve the sessions that another server has described."""
-        self._projects.adopt(sessions)
 
     def describe_sessions(self) -> Described:
         """Return the sessions and what is known of their folders, for a server that replaces this one."""
@@ -93,7 +89,7 @@ class McpEndpoint:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve until the block ends."""
-        async with self._with_session.run(), self._without.run():
+        async with self._sdk.running():
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,7 +107,7 @@ class McpEndpoint:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         session = _session_of(scope["headers"])
-        manager = self._with_session
+        is_stateless = False
         if session is not None and session in self._adopted and scope["method"] != "POST":
             await self._answer_adopted(scope, receive, send, session)
             return
@@ -124,10 +120,9 @@ class McpEndpoint:
                 await JSONResponse(refusal, status_code=_BAD_REQUEST)(scope, receive, send)
                 return
             self._check_adopted(session, scope["headers"], body)
-            if session in self._adopted or (session is None and not _is_initialize(body)):
-                manager = self._without
+            is_stateless = session in self._adopted or (session is None and not _is_initialize(body))
         watch = self._track_sessions(_escape_events(send), session, scope["method"] == "DELETE")
-        await manager.handle_request(scope, receive, watch)
+        await self._sdk.handle(scope, receive, watch, stateless=is_stateless)
 
     def _check_adopted(self, session: str | None, headers: Any, body: bytes) -> None:
         """Drop an adopted session whose folders are not known or have changed.

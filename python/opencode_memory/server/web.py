@@ -30,8 +30,9 @@ from opencode_memory.server.delegation import Delegation
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
 from opencode_memory.server.handover import Handover
 from opencode_memory.server.in_flight import InFlight
-from opencode_memory.server.late_endpoint import LateEndpoint, load_endpoint
+from opencode_memory.server.late_sdk import LateSdk, load_sessions
 from opencode_memory.server.loops_endpoint import LoopsEndpoint
+from opencode_memory.server.mcp_endpoint import McpEndpoint
 from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
 from opencode_memory.server.pages import ROOT as PAGES
 from opencode_memory.server.pages.late_site import LateSite
@@ -40,6 +41,7 @@ from opencode_memory.server.plugin.protocol import PATH as BRIDGE
 from opencode_memory.server.stdio_endpoint import StdioEndpoint
 from opencode_memory.server.terminal_endpoint import PATH as TERMINAL
 from opencode_memory.server.terminal_endpoint import TerminalEndpoint
+from opencode_memory.server.tool_calls import ToolCalls
 from opencode_memory.text.json_values import to_json
 
 if TYPE_CHECKING:
@@ -81,10 +83,8 @@ def build_app(
     """
     config = state.config.server
     endpoints = {
-        MCP: LateEndpoint(partial(load_endpoint, state, plugged=False, body_limit=BODY_LIMIT), adopted.get(MCP, {})),
-        PLUGGED_MCP: LateEndpoint(
-            partial(load_endpoint, state, plugged=True, body_limit=BODY_LIMIT), adopted.get(PLUGGED_MCP, {})
-        ),
+        MCP: _build_endpoint(ToolCalls(state), adopted.get(MCP, {})),
+        PLUGGED_MCP: _build_endpoint(ToolCalls(state, plugged=True), adopted.get(PLUGGED_MCP, {})),
     }
     metrics.add_gauge("mcp_sessions", "Known MCP sessions.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
@@ -123,11 +123,15 @@ def build_app(
     return WebApp(app, metrics, lambda: _drain(endpoints), handover, in_flight)
 
 
-def _count_sessions(endpoints: Mapping[str, LateEndpoint]) -> int:
+def _build_endpoint(calls: ToolCalls, adopted: Described) -> McpEndpoint:
+    return McpEndpoint(calls, LateSdk(partial(load_sessions, calls, body_limit=BODY_LIMIT)), adopted)
+
+
+def _count_sessions(endpoints: Mapping[str, McpEndpoint]) -> int:
     return sum(endpoint.sessions for endpoint in endpoints.values())
 
 
-async def _drain(endpoints: Mapping[str, LateEndpoint]) -> None:
+async def _drain(endpoints: Mapping[str, McpEndpoint]) -> None:
     async with anyio.create_task_group() as tasks:
         for endpoint in endpoints.values():
             tasks.start_soon(endpoint.drain)
@@ -136,7 +140,7 @@ async def _drain(endpoints: Mapping[str, LateEndpoint]) -> None:
 def _build_routes(
     state: ServerState,
     metrics: Metrics,
-    endpoints: Mapping[str, LateEndpoint],
+    endpoints: Mapping[str, McpEndpoint],
     bridge: Bridge,
     stdio: StdioEndpoint,
     handover: Handover,

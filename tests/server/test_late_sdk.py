@@ -1,0 +1,110 @@
+"""``/mcp`` while the SDK is imported: calls of reading tools are answered, and all other requests wait."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import anyio
+import pytest
+
+from opencode_memory.server.late_sdk import LateSdk, load_sessions
+from opencode_memory.server.mcp_endpoint import McpEndpoint
+from opencode_memory.server.sdk_sessions import SdkSessions
+from opencode_memory.server.tool_calls import ToolCalls
+from support.mcp import World
+from support.mcp_http import LATEST
+
+HEADERS = [
+    (b"accept", b"application/json, text/event-stream"),
+    (b"content-type", b"application/json"),
+    (b"mcp-protocol-version", LATEST.encode()),
+]
+RECALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "recall", "arguments": {"query": "x"}}}
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+
+class Loading:
+    """An endpoint whose SDK is imported when the test allows it, and the statuses of its answers, in order."""
+
+    def __init__(self, world: World) -> None:
+        self.may_build = threading.Event()
+        self.statuses: list[int] = []
+        calls = ToolCalls(world.state)
+
+        def build() -> SdkSessions:
+            assert self.may_build.wait(30)
+            return load_sessions(calls, body_limit=10_000)
+
+        self.endpoint = McpEndpoint(calls, LateSdk(build), {"adopted": None})
+
+    async def post(self, message: dict[str, Any]) -> None:
+        """Send a message as a client without a session."""
+        parts = iter([{"type": "http.request", "body": json.dumps(message).encode(), "more_body": False}])
+
+        async def receive() -> Any:
+            return next(parts, None) or await anyio.sleep_forever()
+
+        async def send(part: Any) -> None:
+            if part["type"] == "http.response.start":
+                self.statuses.append(part["status"])
+
+        scope = {"type": "http", "method": "POST", "headers": HEADERS, "path": "/mcp", "query_string": b""}
+        await self.endpoint(scope, receive, send)
+
+
+@pytest.fixture
+def loading(world: World) -> Loading:
+    return Loading(world)
+
+
+def test_modules_of_the_first_answer_do_not_import_the_sdk() -> None:
+    code = "import sys, opencode_memory.server.http; print([name for name in sys.modules if name.startswith('mcp')])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+def test_recall_is_answered_before_the_sdk_is_imported(loading: Loading) -> None:
+    async def ask() -> None:
+        async with loading.endpoint.running():
+            await loading.post(RECALL)
+            assert loading.statuses == [200]
+            loading.may_build.set()
+
+    anyio.run(ask)
+
+
+def test_request_for_the_sdk_waits_until_it_is_imported(loading: Loading) -> None:
+    async def ask() -> None:
+        async with loading.endpoint.running(), anyio.create_task_group() as tasks:
+            tasks.start_soon(loading.post, LIST)
+            await anyio.wait_all_tasks_blocked()
+            assert loading.statuses == []
+            loading.may_build.set()
+
+    anyio.run(ask)
+    assert loading.statuses == [200]
+
+
+def test_drain_waits_for_a_request_that_waits_for_the_sdk(loading: Loading) -> None:
+    async def ask() -> None:
+        async with loading.endpoint.running(), anyio.create_task_group() as tasks:
+            tasks.start_soon(loading.post, LIST)
+            await anyio.wait_all_tasks_blocked()
+            with anyio.move_on_after(0.05) as waiting:
+                await loading.endpoint.drain()
+            assert (waiting.cancelled_caught, loading.statuses) == (True, [])
+            loading.may_build.set()
+            await loading.endpoint.drain()
+            assert loading.statuses == [200]
+
+    anyio.run(ask)
+
+
+def test_adopted_session_is_known_before_the_sdk_is_imported(loading: Loading) -> None:
+    endpoint = loading.endpoint
+    assert (endpoint.sessions, endpoint.knows("adopted"), endpoint.knows("session")) == (1, True, False)
+    assert endpoint.describe_sessions() == {"adopted": None}
