@@ -15,8 +15,9 @@ from opencode_memory.server.late_sdk import LateSdk, load_sessions
 from opencode_memory.server.mcp_endpoint import McpEndpoint
 from opencode_memory.server.sdk_sessions import SdkSessions
 from opencode_memory.server.tool_calls import ToolCalls
-from support.mcp import World
-from support.mcp_http import LATEST
+from opencode_memory.server.web import build_app
+from support.mcp import TOKEN, World
+from support.mcp_http import LATEST, Wire
 
 HEADERS = [
     (b"accept", b"application/json, text/event-stream"),
@@ -108,3 +109,10 @@ def test_adopted_session_is_known_before_the_sdk_is_imported(loading: Loading) -
     endpoint = loading.endpoint
     assert (endpoint.sessions, endpoint.knows("adopted"), endpoint.knows("session")) == (1, True, False)
     assert endpoint.describe_sessions() == {"adopted": None}
+
+
+def test_start_is_complete_once_the_sdk_is_imported(world: World) -> None:
+    complete = threading.Event()
+    app = build_app(world.state, world.metrics, host="127.0.0.1", key=None, token=TOKEN, on_complete=complete.set)
+    with Wire(app):
+        assert complete.wait(30)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,10 @@ def serve(
     if request.stdio:
         serve_one(run, config)
     else:
-        serve_all(run, config, request)
+        from opencode_memory.server.start_settings import start_settings  # noqa: PLC0415  servers only
+
+        with start_settings() as end_start:
+            serve_all(run, config, request, on_complete=end_start)
     return DONE
 
 
@@ -142,8 +145,15 @@ def _relay(run: Invocation, config: Config) -> bool:
     return True
 
 
-def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
-    """Serve all clients over HTTP until a signal stops the server."""
+def serve_all(run: Invocation, config: Config, request: ServeRequest, *, on_complete: Callable[[], None]) -> None:
+    """Serve all clients over HTTP until a signal stops the server.
+
+    Args:
+        run: The invocation of the command.
+        config: The configuration with the options of the request.
+        request: The options of the server.
+        on_complete: Called when the server has imported its modules.
+    """
     from opencode_memory._core import limit_arenas  # noqa: PLC0415  a relay needs no engine
     from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
     from opencode_memory.config.opencode_manager import log_notices, migrate  # noqa: PLC0415  servers only
@@ -222,7 +232,15 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest) -> None:
             from opencode_memory.server.http import serve_http  # noqa: PLC0415  loads for long, so the model loads beside it
 
             try:
-                serve_http(state, metrics, listening, access=access, adopted=adopted, on_ready=ready)
+                serve_http(
+                    state,
+                    metrics,
+                    listening,
+                    access=access,
+                    adopted=adopted,
+                    on_ready=ready,
+                    on_complete=on_complete,
+                )
             finally:
                 supervisor.close()
 

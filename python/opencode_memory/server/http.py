@@ -42,6 +42,7 @@ def serve_http(
     access: Access,
     adopted: Mapping[str, Described],
     on_ready: Callable[[], None],
+    on_complete: Callable[[], None],
 ) -> None:
     """Serve until SIGTERM or SIGINT. Acknowledged writes are durable, so the end only waits for running calls.
 
@@ -52,8 +53,17 @@ def serve_http(
         access: The result of ``decide_access``.
         adopted: The sessions of the server that this one replaces, by path.
         on_ready: Called when clients can connect.
+        on_complete: Called when all modules are imported that most clients need.
     """
-    web = build_app(state, metrics, host=state.config.server.host, key=access.key, token=access.token, adopted=adopted)
+    web = build_app(
+        state,
+        metrics,
+        host=state.config.server.host,
+        key=access.key,
+        token=access.token,
+        adopted=adopted,
+        on_complete=on_complete,
+    )
     protocol: type[asyncio.Protocol] = limited_protocol()
     if access.uid is not None:
         protocol = guarded_protocol(protocol, uid=access.uid, on_refused=metrics.refuse)

@@ -50,9 +50,13 @@ class LateSdk:
             self._is_built.set()
             await self._is_ending.wait()
 
+    async def wait_built(self) -> None:
+        """Wait until the sessions are built."""
+        await self._is_built.wait()
+
     async def handle(self, scope: Scope, receive: Receive, send: Send, *, stateless: bool) -> None:
         """Handle a request as soon as the sessions are built; see ``SdkSessions.handle``."""
-        await self._is_built.wait()
+        await self.wait_built()
         assert self._sessions is not None  # noqa: S101  built before the event is set
         await self._sessions.handle(scope, receive, send, stateless=stateless)
 

@@ -69,6 +69,7 @@ def build_app(
     key: str | None,
     token: str,
     adopted: Mapping[str, Described] = MappingProxyType({}),
+    on_complete: Callable[[], None] = lambda: None,
 ) -> WebApp:
     """Build the ASGI app with its guards.
 
@@ -80,6 +81,7 @@ def build_app(
             its own; None if no key is required.
         token: The token of OpenCode's plugin; it is valid like the key.
         adopted: The sessions of the server that this one replaces, by path.
+        on_complete: Called when all modules are imported that most clients need.
     """
     config = state.config.server
     endpoints = {
@@ -100,7 +102,9 @@ def build_app(
     handover = Handover(
         token, settle=settle, describe=lambda: {path: one.describe_sessions() for path, one in endpoints.items()}
     )
-    app: ASGIApp = _build_routes(state, metrics, endpoints, bridge, stdio, handover, token=token)
+    app: ASGIApp = _build_routes(
+        state, metrics, endpoints, bridge, stdio, handover, token=token, on_complete=on_complete
+    )
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
         app = ApiKey(
@@ -146,6 +150,7 @@ def _build_routes(
     handover: Handover,
     *,
     token: str,
+    on_complete: Callable[[], None],
 ) -> Starlette:
     begun, version = time.monotonic(), opencode_memory.__version__
 
@@ -184,6 +189,11 @@ def _build_routes(
 
         return Response(await anyio.to_thread.run_sync(read), media_type=CONTENT_TYPE)
 
+    async def report_complete() -> None:
+        for endpoint in endpoints.values():
+            await endpoint.wait_complete()
+        on_complete()
+
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as running:
@@ -191,6 +201,7 @@ def _build_routes(
                 await running.enter_async_context(endpoint.running())
             tasks = await running.enter_async_context(anyio.create_task_group())
             tasks.start_soon(bridge.loops.serve)
+            tasks.start_soon(report_complete)
             bridge.learning.start()
             yield
             bridge.learning.close()
