@@ -21,10 +21,10 @@ from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.loops.execution import carry_out_plan
 from opencode_memory.loops.host import Host, HostError
 from opencode_memory.loops.hosts import Hosts
+from opencode_memory.loops.lease import LEASE_SECONDS
 from opencode_memory.loops.model import Loop, LoopState, Rest
 from opencode_memory.loops.records import Loops
 from opencode_memory.loops.retention import forget_old_loops
-from opencode_memory.loops.runner import LEASE_SECONDS, Runner
 from opencode_memory.loops.todos import Todos
 from opencode_memory.loops.transition import resume
 from opencode_memory.plans import Mode, Plan, PlanStatus
@@ -36,6 +36,7 @@ from opencode_memory.text.display import one_line
 if TYPE_CHECKING:
     from opencode_memory.config.sections import LoopConfig
     from opencode_memory.loops.own_host import OwnHost
+    from opencode_memory.loops.runner import Runner
     from opencode_memory.store.memory_store import MemoryStore
 
 _PLAN_SECONDS: Final = 10.0
@@ -136,7 +137,8 @@ class Keeper:
                 pause = min(pause, wait)
                 continue
             self._later[loop.id] = now + LEASE_SECONDS
-            runner = Runner(
+            runner_type = await _on_thread(_load_runner)
+            runner = runner_type(
                 store=self._store,
                 id=loop.id,
                 owner=self._owner,
@@ -217,6 +219,13 @@ def _toast(loop: Loop) -> dict[str, str]:
     why = f": {one_line(loop.reason, _MOST_TOAST)}" if loop.reason else ""
     variant = "success" if loop.state is LoopState.COMPLETED else "warning"
     return {"title": "opencode-memory", "message": f"The loop {loop.name} is {loop.state}{why}", "variant": variant}
+
+
+def _load_runner() -> type[Runner]:
+    """Import the class when a loop runs, because most servers run none. It takes long, so it happens on a thread."""
+    from opencode_memory.loops.runner import Runner  # noqa: PLC0415  as explained
+
+    return Runner
 
 
 async def _on_thread(work: Callable[[], _T]) -> _T:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
 from opencode_memory.loops.model import Loop, Step
 from opencode_memory.loops.process import ProcessId
 from opencode_memory.loops.records import Lease, Loops, LostLeaseError
 from opencode_memory.store.documents import Change
+
+LEASE_SECONDS: Final = 30.0
+"""Length of a lease. Its holder renews it much earlier."""
 
 
 class HeldLease:

@@ -24,7 +24,7 @@ from opencode_memory.loops.command import KEPT_CHARACTERS, Ran, run_all
 from opencode_memory.loops.earlier import describe_earlier
 from opencode_memory.loops.git import Git, no_push_environment
 from opencode_memory.loops.host import Host
-from opencode_memory.loops.lease import HeldLease
+from opencode_memory.loops.lease import LEASE_SECONDS, HeldLease
 from opencode_memory.loops.left_over import end_children, end_group
 from opencode_memory.loops.message_ids import message_id, part_id
 from opencode_memory.loops.model import Loop, LoopState, Place, Rest, Spent, Step, StepKind, StepState
@@ -48,7 +48,6 @@ from opencode_memory.text.display import one_line
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-LEASE_SECONDS: Final = 30.0
 _NOTE_CHARACTERS: Final = 300
 _WATCH_SECONDS: Final = 1.0
 _MOST_CONFLICTS: Final = 10

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opencode_memory.config.paths import APPLICATION, default_config_file
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.service.launchd import Launchd
-from opencode_memory.service.manager import Supervisor
-from opencode_memory.service.systemd import Systemd
-from opencode_memory.service.task_scheduler import TaskScheduler
 
-__all__ = ["supervisor_of"]
+if TYPE_CHECKING:
+    from opencode_memory.service.manager import Supervisor
+
+__all__ = ["find_supervisor"]
 
 
 def find_supervisor(platform: str, environment: Mapping[str, str], *, uid: int | None) -> Supervisor:
@@ -31,11 +31,18 @@ def find_supervisor(platform: str, environment: Mapping[str, str], *, uid: int |
     Raises:
         OpencodeMemoryError: If the platform has no supported supervisor.
     """
+    # Servers and most commands import this package for its other modules, and need no supervisor.
     if platform == "darwin" and uid is not None:
+        from opencode_memory.service.launchd import Launchd  # noqa: PLC0415  as explained
+
         return Launchd(home=Path(environment.get("HOME", "/")), uid=uid)
     if platform == "linux":
+        from opencode_memory.service.systemd import Systemd  # noqa: PLC0415  as explained
+
         return Systemd(folder=default_config_file(environment).parent.parent / "systemd" / "user")
     if platform == "win32":
+        from opencode_memory.service.task_scheduler import TaskScheduler  # noqa: PLC0415  as explained
+
         home = environment.get("USERPROFILE", "")
         data = Path(environment.get("LOCALAPPDATA") or Path(home) / "AppData" / "Local")
         user = "\\".join(environment.get(name, "") for name in ("USERDOMAIN", "USERNAME")).lstrip("\\")

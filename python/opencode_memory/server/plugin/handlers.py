@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.context.compaction import build_compaction, collect_for_compaction
 from opencode_memory.context.decide import Request, decide
 from opencode_memory.context.fork import copy_decisions
 from opencode_memory.context.lateness import Cause
@@ -156,6 +155,9 @@ def handle_compacting(
     context: PluginContext, session: str, facts: SessionFacts, previous: PreviousSummary
 ) -> dict[str, Any]:
     """Return the context that a compaction must keep."""
+    # Sessions are compacted long after the server has started, or never.
+    from opencode_memory.context.compaction import build_compaction, collect_for_compaction  # noqa: PLC0415
+
     server = context.server
     config = server.config.compaction
     if not config.enabled or facts.is_ours:

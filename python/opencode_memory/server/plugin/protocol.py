@@ -81,7 +81,8 @@ _Natural = Annotated[int, Field(ge=0)]
 class _Params(BaseModel):
     """Parameters of a message; members that this version does not know are ignored."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
+    # Each validator is built for the first message of its kind. Otherwise a server without plugins would build all.
+    model_config = ConfigDict(strict=True, frozen=True, defer_build=True)
 
     @classmethod
     def parse(cls, params: Any) -> Self:

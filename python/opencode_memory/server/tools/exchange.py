@@ -1,4 +1,7 @@
-"""Tools that read and write files. Paths must lie in the client's project, its exports, or an allowed folder."""
+"""Tools that read and write files. Paths must lie in the client's project, its exports, or an allowed folder.
+
+Each tool imports its work when it is first called, because few sessions call one of these tools.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from opencode_memory import exchange
 from opencode_memory.errors import InvalidInputError, StorageError
-from opencode_memory.exchange import markdown, native_json
 from opencode_memory.models import ALL_PROJECTS, ScopeKind
-from opencode_memory.notes.bootstrap import bootstrap
-from opencode_memory.notes.folder import ingest
 from opencode_memory.projects.identity import find_repository
 from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import Call
@@ -35,6 +34,8 @@ def export_memories(
     since_days: Annotated[int | None, Field(ge=0, le=36_500)] = None,
 ) -> Answer:
     """Export memories with history and links to a JSON file, or to Markdown if it ends in .md."""
+    from opencode_memory import exchange  # noqa: PLC0415  see above
+
     where = call.resolve_project(project)
     name = f"memories-{call.at:%Y%m%dT%H%M%S%fZ}.json"
     target = call.confine(output_path or str(call.exports / name), field="output_path")
@@ -64,6 +65,8 @@ def import_memories(
     skip_duplicates: Annotated[bool, Field(description="must be true")] = True,
 ) -> Answer:
     """Import memories from an export of this or another memory system. Directives await review."""
+    from opencode_memory import exchange  # noqa: PLC0415  see above
+
     if not skip_duplicates:
         raise InvalidInputError(
             "skip_duplicates: must be true; a memory is never stored twice; leave it out", field="skip_duplicates"
@@ -86,6 +89,8 @@ def import_memories(
 @tool(repeats=True, answers=shape(added="integer", archived="integer"))
 def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answer:
     """Synchronize memories with a Markdown file or folder, one per section."""
+    from opencode_memory.notes.folder import ingest  # noqa: PLC0415  see above
+
     path = call.confine(file_path, field="file_path")
     report = ingest(call.store, path, project=call.client.project, top=_find_work_tree(path), dry_run=dry_run)
     changes = {
@@ -105,6 +110,8 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
 @tool(repeats=True, answers=shape(added="integer"))
 def bootstrap_memory(call: Call, path: Annotated[str, Field(max_length=4096)] = ".") -> Answer:
     """Store first facts about a project from its README, agent instructions and manifests."""
+    from opencode_memory.notes.bootstrap import bootstrap  # noqa: PLC0415  see above
+
     folder = call.confine(path, field="path")
     if not call.client.folders and path == ".":
         raise InvalidInputError("path: this client has no project folder; give the path of one", field="path")
@@ -150,6 +157,8 @@ def _check_replaceable(target: Path) -> None:
 
 
 def _is_export(file: Path) -> bool:
+    from opencode_memory.exchange import markdown, native_json  # noqa: PLC0415  see above
+
     if not file.is_file():
         return False
     with file.open(encoding="utf-8", errors="replace") as stream:
