@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 _TIMEOUT_SECONDS: Final = 60
 _ANSWERED: Final = 200
+_ACCEPTED: Final = 202
 
 
 class UnknownOutcomeError(Exception):
@@ -55,28 +57,50 @@ class ToolClient:
             UnknownOutcomeError: The connection broke or the server was ending.
             RefusedError: The tool failed.
         """
-        message = {
-            "jsonrpc": "2.0",
-            "id": 1,
-            "method": "tools/call",
-            "params": {"name": tool, "arguments": arguments},
-        }
+        result = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        text = "".join(block.get("text", "") for block in result["content"])
+        if result.get("isError"):
+            raise RefusedError(text)
+        return Reply(text, result.get("structuredContent") or {})
+
+    def begin_session(self) -> None:
+        """Initialize a session, as clients do first; later calls belong to it.
+
+        Raises:
+            UnknownOutcomeError: As for ``call``.
+        """
+        version = self._headers.get("mcp-protocol-version")
+        client = {"name": "bench", "version": "1"}
+        self._ask("initialize", {"protocolVersion": version, "capabilities": {}, "clientInfo": client})
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"}, expected=_ACCEPTED)
+
+    def _ask(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a request and return its result."""
+        body = self._send({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}, expected=_ANSWERED)
+        try:
+            result: dict[str, Any] = _extract_message(body)["result"]
+        except (KeyError, ValueError) as error:
+            self.close()
+            raise UnknownOutcomeError(f"{type(error).__name__}: {error}") from error
+        return result
+
+    def _send(self, message: Mapping[str, Any], *, expected: int) -> bytes:
+        """Send a message and return the body of the answer."""
         try:
             if self._connection is None:
                 self._connection = HTTPConnection("127.0.0.1", self._port, timeout=_TIMEOUT_SECONDS)
             self._connection.request("POST", "/mcp", json.dumps(message), self._headers)
             response = self._connection.getresponse()
             body = response.read()
-            if response.status != _ANSWERED:
-                raise UnknownOutcomeError(f"status {response.status}: {body[:200]!r}")
-            result = _extract_message(body)["result"]
-        except (OSError, HTTPException, KeyError, ValueError) as error:
+        except (OSError, HTTPException) as error:
             self.close()
             raise UnknownOutcomeError(f"{type(error).__name__}: {error}") from error
-        text = "".join(block.get("text", "") for block in result["content"])
-        if result.get("isError"):
-            raise RefusedError(text)
-        return Reply(text, result.get("structuredContent") or {})
+        if response.status != expected:
+            self.close()
+            raise UnknownOutcomeError(f"status {response.status}: {body[:200]!r}")
+        if (session := response.headers.get("mcp-session-id")) is not None:
+            self._headers["mcp-session-id"] = session
+        return body
 
     def close(self) -> None:
         """Close the connection; the next call opens another one."""

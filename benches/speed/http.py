@@ -1,10 +1,10 @@
 """Measures recalls through MCP over HTTP: ``python -m benches.speed.http``.
 
 A resident server has a store of memories for all projects, and each has its vector. The figures are the time from the
-start of the server to its first answer, the time of a recall with a new and with a repeated question for one client and
-for several at once, and the recalls per second of these. Clients send plain HTTP requests from a process of their own,
-and a failed call ends the run. Questions are embedded by the bundled model, but the vectors of the memories have no
-meaning.
+start of the server to its first answer, once to a recall alone and once to a recall in a session, which the client
+initializes first; the time of a recall with a new and with a repeated question for one client and for several at once;
+and the recalls per second of these. Clients send plain HTTP requests from a process of their own, and a failed call ends
+the run. Questions are embedded by the bundled model, but the vectors of the memories have no meaning.
 """
 
 from __future__ import annotations
@@ -49,9 +49,11 @@ def build(folder: Path, dataset: Dataset) -> None:
         store.indexes.catch_up()
 
 
-def ask(address: str, folder: Path, questions: Sequence[str]) -> list[float]:
+def ask(address: str, folder: Path, questions: Sequence[str], *, in_session: bool = False) -> list[float]:
     """Recall each question, one after the other; the times in milliseconds."""
     client = ToolClient(urlsplit(address).port or 0, folder, version=_PROTOCOL)
+    if in_session:
+        client.begin_session()
     times = []
     for question in questions:
         begun = time.perf_counter()
@@ -86,7 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add_options(parser, n=50_000)
     parser.add_argument("--clients", type=int, default=4, help="clients at once (default %(default)s)")
     parser.add_argument("--questions", type=int, default=400, help="questions of a round (default %(default)s)")
-    parser.add_argument("--starts", type=int, default=5, help="starts of the server (default %(default)s)")
+    parser.add_argument(
+        "--starts", type=int, default=5, help="starts of the server, with a session and without (default %(default)s)"
+    )
     options = parser.parse_args(arguments)
     dataset = prepare(options.work, DataShape(options.n))
     home = options.work / f"http-{options.n}"
@@ -99,12 +103,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A number that no other round has keeps the server from finding the vector of the question in its memory.
         return [f"{asked[at % len(asked)]} {next(rounds)}" for at in range(options.questions)]
 
-    starts = []
-    for _ in range(options.starts):
+    starts: dict[bool, list[float]] = {False: [], True: []}
+    for number in range(2 * options.starts):
+        in_session = number % 2 == 1
         begun = time.perf_counter()
         with served(home, with_worker=True) as address:
-            ask(address, home, new()[:1])
-            starts.append(time.perf_counter() - begun)
+            ask(address, home, new()[:1], in_session=in_session)
+            starts[in_session].append(time.perf_counter() - begun)
     with served(home, with_worker=True) as address:
         ask(address, home, new())
         first = new()
@@ -113,7 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         all_new, new_rate = ask_at_once(address, home, first, options.clients)
         all_again, again_rate = ask_at_once(address, home, first, options.clients)
     figures = [
-        Figure("start to the first answer", median(starts), "s"),
+        Figure("start to the first answer", median(starts[False]), "s"),
+        Figure("start to the first answer in a session", median(starts[True]), "s"),
         Figure("new question, one client", median(one_new), "ms"),
         Figure("repeated question, one client", median(one_again), "ms"),
         Figure(f"new question, {options.clients} clients", median(all_new), "ms"),
