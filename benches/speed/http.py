@@ -3,8 +3,8 @@
 A resident server has a store of memories for all projects, and each has its vector. The figures are the time from the
 start of the server to its first answer, once to a recall alone and once to a recall in a session, which the client
 initializes first; the time of a recall with a new and with a repeated question for one client and for several at once;
-and the recalls per second of these. Clients send plain HTTP requests from a process of their own, and a failed call ends
-the run. Questions are embedded by the bundled model, but the vectors of the memories have no meaning.
+and the recalls per second of these. Clients send plain HTTP requests from a process of their own, and a failed call
+ends the run. Questions are embedded by the bundled model, but the vectors of the memories have no meaning.
 """
 
 from __future__ import annotations
