@@ -91,6 +91,24 @@ def test_answer_of_an_agent_is_not_quoted(store: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "quoted"),
+    [
+        ("Money goes back the way it came.", "m1"),
+        # What repeats the question says nothing.
+        (ASKED, "m3"),
+    ],
+)
+def test_words_of_the_user_are_quoted_where_an_agent_answered(store: MemoryStore, before: str, quoted: str) -> None:
+    said = {"m1": ("user", before), "m2": ("assistant", SAID), "m3": ("user", "Yes, and tell accounting.")}
+    store.turns.texts = PlainTexts({message: text for message, (_, text) in said.items()})
+    turns = [NewTurn(message=message, speaker=speaker, time=AT, text=text) for message, (speaker, text) in said.items()]
+    assert store.turns.add([SessionPage(database="/agent.db", session="ses", project="shop", turns=turns)])
+    decision = decided(store, ASKED)
+    assert decision.about["quoted"] == {"session": "ses", "message": quoted}
+    assert SAID not in decision.text
+
+
+@pytest.mark.parametrize(
     ("asked", "session", "subagent", "on"),
     [
         (ASKED, "ses", False, True),

@@ -1,7 +1,8 @@
 """Quotes what the user said in an earlier session, beside a first message for which no memory is relevant.
 
-Only words that the user typed are quoted: an answer of an agent, and pasted text, may repeat a poisoned file. Only the
-first message that the model sees gets a quotation, because within a project most messages are near to an earlier one.
+Only words that the user typed are quoted: an answer of an agent, and pasted text, may repeat a poisoned file. If an
+agent's answer is nearest, the user's words before it are quoted. Only the first message that the model sees gets a
+quotation, because within a project most messages are near to an earlier one.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 SAID: Final = "The user said in an earlier session:"
-LEAST_RELEVANCE: Final = 0.55
+LEAST_RELEVANCE: Final = 0.5
 """Below it, the nearest turn is too often about something else; docs/quality.md has the figures."""
 _SEARCHED: Final = 10
 _FOLLOWING: Final = 6
+_PRECEDING: Final = 6
 _TITLE: Final = 60
 _BYTES: Final = 600
 _USER: Final = "user"
@@ -41,15 +43,27 @@ def find_quote(store: MemoryStore, text: str, *, session: str, project: str | No
     if not query:
         return None
     for hit in store.search(query, sources=Sources.SESSIONS, limit=_SEARCHED, project=project):
-        if not isinstance(hit, SessionHit) or hit.turn.speaker != _USER or hit.turn.session == session:
+        if not isinstance(hit, SessionHit) or hit.turn.session == session:
             continue
-        if (hit.relevance or 0.0) < LEAST_RELEVANCE:
+        is_near = (hit.relevance or 0.0) >= LEAST_RELEVANCE
+        said: Turn | None = hit.turn
+        if hit.turn.speaker != _USER:
+            said = _said_before(store, hit.turn) if is_near else None
+        elif not is_near:
             return None
-        if is_echo(query, typed_of(hit.turn.text)):
+        if said is None:
+            continue
+        if is_echo(query, typed_of(said.text)):
             # The same was asked before, so what the user said next tells how it went on.
-            return next((turn for turn in _following(store, hit.turn) if not is_echo(query, typed_of(turn.text))), None)
-        return hit.turn
+            return next((turn for turn in _following(store, said) if not is_echo(query, typed_of(turn.text))), None)
+        return said
     return None
+
+
+def _said_before(store: MemoryStore, turn: Turn) -> Turn | None:
+    """Return what the user said before an agent's turn, which is about the same."""
+    earlier = store.turns.around(turn, before=_PRECEDING, after=0)
+    return next((one for one in reversed(earlier) if one.speaker == _USER and query_of(one.text)), None)
 
 
 def _following(store: MemoryStore, turn: Turn) -> list[Turn]:
