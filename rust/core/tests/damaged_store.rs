@@ -10,6 +10,7 @@ use std::path::Path;
 
 use opencode_memory_core::index::{lexical, snapshot};
 use opencode_memory_core::model::NewMemory;
+use opencode_memory_core::store::schema::FORMAT;
 use opencode_memory_core::store::{FILE, recovery};
 use opencode_memory_core::text::normalise;
 use opencode_memory_core::{Clock, Engine, Error, ErrorKind, Options, Result};
@@ -203,7 +204,7 @@ fn store_of_newer_format_is_refused_and_unchanged() {
     let mut bytes = std::fs::read(prepared().path().join(FILE)).expect("a file");
     bytes[FORMAT_AT..FORMAT_AT + 4].copy_from_slice(&7_u32.to_be_bytes());
     let error = assert_refused_unchanged(&bytes, ErrorKind::FormatVersion);
-    assert!(matches!(error, Error::FormatVersion { found: 7, supported: 3, .. }), "{error:?}");
+    assert!(matches!(error, Error::FormatVersion { found: 7, supported: FORMAT, .. }), "{error:?}");
 }
 
 #[test]

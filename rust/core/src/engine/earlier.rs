@@ -11,7 +11,7 @@ use super::Engine;
 use super::replace::{are_of_one_message, are_statements, is_same_series, may_replace};
 use crate::error::Result;
 use crate::model::{Memory, Status};
-use crate::store::link::{self, Link};
+use crate::store::link;
 use crate::store::{Snapshot, memory};
 use crate::text::{self, Relation, Statement};
 
@@ -92,9 +92,10 @@ fn follow_links(
     let mut waiting = vec![memory.clone()];
     let mut steps = 0;
     while let Some(newer) = waiting.pop() {
-        for link in link::of(at, &newer.id)? {
-            let Some(other) = other_end(at, &link, &newer)? else { continue };
-            if newer.id == memory.id && matches!(link.kind.as_str(), "contradicts" | "supersedes") {
+        for link in link::of_subject(at, &newer.id)? {
+            let end = if link.source == newer.id { &link.target } else { &link.source };
+            let Some(other) = memory::by_id(at, end)? else { continue };
+            if newer.id == memory.id {
                 settled.insert(pair(memory, &other));
             }
             let is_visible = other.project_id == memory.project_id && !other.is_expired(now_ms);
@@ -122,13 +123,6 @@ fn follow_links(
         }
     }
     Ok(found)
-}
-
-fn other_end(at: &Snapshot<'_>, link: &Link, memory: &Memory) -> Result<Option<Memory>> {
-    if !matches!(link.kind.as_str(), "contradicts" | "supersedes") {
-        return Ok(None);
-    }
-    memory::by_id(at, if link.source == memory.id { &link.target } else { &link.source })
 }
 
 /// Compare the given memories that no link connects. If the user took a replacement back, its link remains, so that

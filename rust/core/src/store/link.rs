@@ -52,15 +52,33 @@ pub fn of(connection: &Connection, id: &str) -> Result<Vec<Link>> {
     collect(connection, "WHERE source = ?1 OR target = ?1 ORDER BY weight DESC, created_at DESC", [id])
 }
 
-/// Ids of the memories that a memory contradicts, in either direction. Both searches read only a key.
+/// Links to the statements on a memory's subject, both ways: `contradicts` and `supersedes`.
+pub fn of_subject(connection: &Connection, id: &str) -> Result<Vec<Link>> {
+    let mut statement = connection.prepare_cached(&subject_links())?;
+    let rows = statement.query_map([id], from_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn subject_links() -> String {
+    format!(
+        "{SELECT} INDEXED BY subject_link_by_source \
+            WHERE source = ?1 AND (kind = 'contradicts' OR kind = 'supersedes') \
+         UNION ALL {SELECT} INDEXED BY subject_link_by_target \
+            WHERE target = ?1 AND (kind = 'contradicts' OR kind = 'supersedes') \
+         ORDER BY weight DESC, created_at DESC"
+    )
+}
+
+/// Ids of the memories that a memory contradicts, in either direction.
 pub fn contradicting(connection: &Connection, id: &str) -> Result<Vec<String>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT target FROM link WHERE source = ?1 AND kind = 'contradicts' \
-         UNION ALL SELECT source FROM link WHERE target = ?1 AND kind = 'contradicts'",
-    )?;
+    let mut statement = connection.prepare_cached(CONTRADICTING)?;
     let rows = statement.query_map([id], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
+
+const CONTRADICTING: &str = "SELECT target FROM link INDEXED BY subject_link_by_source \
+        WHERE source = ?1 AND kind = 'contradicts' \
+     UNION ALL SELECT source FROM link INDEXED BY subject_link_by_target WHERE target = ?1 AND kind = 'contradicts'";
 
 /// Links after a given one, in order, for exports.
 pub fn page(connection: &Connection, offset: usize, limit: usize) -> Result<Vec<Link>> {
@@ -106,9 +124,10 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<Link> {
     })
 }
 
+const SELECT: &str = "SELECT source, target, kind, weight, reason, created_at FROM link";
+
 fn collect(connection: &Connection, tail: &str, params: impl rusqlite::Params) -> Result<Vec<Link>> {
-    let sql = format!("SELECT source, target, kind, weight, reason, created_at FROM link {tail}");
-    let mut statement = connection.prepare_cached(&sql)?;
+    let mut statement = connection.prepare_cached(&format!("{SELECT} {tail}"))?;
     let rows = statement.query_map(params, from_row)?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
@@ -119,5 +138,36 @@ impl WriteTx<'_> {
         Ok(self
             .prepare_cached("INSERT OR IGNORE INTO link(source, target, kind, weight, reason, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
             .execute((&link.source, &link.target, &link.kind, link.weight, &link.reason, link.created_at))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+    use crate::store::schema;
+
+    /// Steps of SQLite to find the one memory that a memory contradicts, beside other links of it.
+    fn steps(others: usize) -> i32 {
+        let connection = Connection::open_in_memory().unwrap();
+        schema::create(&connection, 0).unwrap();
+        let put = "INSERT INTO link VALUES (?1, ?2, ?3, 1.0, '', 0)";
+        connection.execute(put, ["a", "b", "contradicts"]).unwrap();
+        for number in 0..others {
+            connection.execute(put, ["a", &format!("to {number}"), "related"]).unwrap();
+            connection.execute(put, [&format!("from {number}"), "a", "similar"]).unwrap();
+        }
+        for id in ["a", "b"] {
+            assert_eq!(contradicting(&connection, id).unwrap().len(), 1);
+            assert_eq!(of_subject(&connection, id).unwrap().len(), 1);
+        }
+        let statements = [CONTRADICTING, &subject_links()];
+        statements.map(|sql| connection.prepare_cached(sql).unwrap().get_status(StatementStatus::VmStep)).iter().sum()
+    }
+
+    #[test]
+    fn links_of_other_kinds_cost_nothing() {
+        assert_eq!(steps(200), steps(0));
     }
 }

@@ -45,6 +45,10 @@ CREATE TABLE document(
     PRIMARY KEY(kind, name)
 ) STRICT, WITHOUT ROWID;
 ",
+    "
+CREATE INDEX subject_link_by_source ON link(source) WHERE kind = 'contradicts' OR kind = 'supersedes';
+CREATE INDEX subject_link_by_target ON link(target) WHERE kind = 'contradicts' OR kind = 'supersedes';
+",
 ];
 
 /// Bring the store in `file` from format `from` to the current one. A copy of it stays in its folder of backups.
