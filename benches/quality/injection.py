@@ -39,10 +39,10 @@ TUNINGS: Final = tuple(
     sorted(
         (
             TUNED,
-            replace(TUNED, first=0.2, others=0.1, most=6),
-            replace(TUNED, first=0.35, others=0.15, most=3),
-            replace(TUNED, first=0.5, others=0.25, most=3),
-            replace(TUNED, first=0.6, others=0.4, most=3),
+            replace(TUNED, first=0.2, second=0.1, most=6),
+            replace(TUNED, first=0.35, second=0.15, most=3),
+            replace(TUNED, first=0.5, second=0.25, most=3),
+            replace(TUNED, first=0.6, second=0.4, most=3),
         ),
         key=lambda one: one.first,
     )
@@ -237,7 +237,7 @@ def figures(looked: Iterable[Looked], *, by: Tuning = TUNED) -> Figures:
 
 def bars(by: Tuning) -> str:
     """Format thresholds."""
-    return f"{by.first:.2f}/{by.others:.2f}, at most {by.most}"
+    return f"{by.first:.2f}/{by.second:.2f}/{by.further:.2f}, at most {by.most}"
 
 
 def main() -> None:

@@ -165,6 +165,16 @@ def test_beside_a_good_hit_a_weaker_one_is_enough_but_not_alone() -> None:
     assert [one for one, _ in relevant(pool(good, weak))] == [good, weak]
 
 
+def test_third_hit_needs_more_than_the_second() -> None:
+    good = hit("The gateway drops websocket frames over 64 KiB.", 0.8)
+    weak = [hit(f"The gateway is a Go program, part {n}.", 0.33, rank=n) for n in (2, 3)]
+    chances = [TUNED.chance(one.features) for one in compute_features(QUERY, pool(good, *weak))[1:3]]
+    assert all(TUNED.second <= chance < TUNED.further for chance in chances)
+    selection = select_hits(QUERY, pool(good, *weak))
+    assert [one for one, _ in selection.relevant] == [good, weak[0]]
+    assert selection.further == (weak[1],)
+
+
 def test_no_more_are_shown_than_are_rarely_wrong() -> None:
     many = [hit(f"The gateway drops websocket frames over 64 KiB, number {n}.", 0.8, rank=n) for n in range(1, 9)]
     assert len(relevant(pool(*many))) == TUNED.most

@@ -51,15 +51,17 @@ class Tuning:
         bias: Added to the weighted sum of the features.
         weights: One weight for each of ``FEATURES``.
         first: Minimum probability of the best hit; below it, no hit is shown.
-        others: Minimum probability of the other hits.
+        second: Minimum probability of the second hit.
+        further: Minimum probability of further hits, which are rarely relevant.
         headlines: Minimum probability of the hits to name by a headline.
-        most: Maximum number of hits; further ones are rarely relevant.
+        most: Maximum number of hits.
     """
 
     bias: float
     weights: tuple[float, ...]
     first: float
-    others: float
+    second: float
+    further: float
     headlines: float
     most: int
 
@@ -70,9 +72,11 @@ class Tuning:
 
 
 TUNED: Final = Tuning(
-    bias=-4.18, weights=(12.5, -21.99, 1.9, -1.47, -1.15), first=0.45, others=0.2, headlines=0.05, most=3
+    bias=-4.18, weights=(12.5, -21.99, 1.9, -1.47, -1.15), first=0.45, second=0.2, further=0.33, headlines=0.05, most=3
 )
 
+_FURTHER: Final = 2
+"""Place of the first of the further hits, from 0."""
 _USUAL_COSINE: Final = 0.2
 _COVERED_COSINE: Final = 0.15
 """Added to the usual cosine for a memory without a vector that holds all terms of the query."""
@@ -221,11 +225,15 @@ def select_hits(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> Selec
     ranked = sorted(((by.chance(one.features), one) for one in judged), key=lambda one: -one[0])
     if not ranked or ranked[0][0] < by.first:
         return Selection()
-    likely = [one for chance, one in ranked if chance >= by.others]
+    likely = [(chance, one) for chance, one in ranked if chance >= by.second]
     # A summary tells of many things. It never stands above a statement, and one of them is enough.
-    summaries = [one for one in likely if is_summary(one.hit.memory)]
-    others = [one for one in likely if not is_summary(one.hit.memory)]
-    relevant = [*others, *summaries[:1]][: by.most]
+    summaries = [(chance, one) for chance, one in likely if is_summary(one.hit.memory)]
+    others = [(chance, one) for chance, one in likely if not is_summary(one.hit.memory)]
+    relevant = [
+        one
+        for place, (chance, one) in enumerate([*others, *summaries[:1]][: by.most])
+        if place < _FURTHER or chance >= by.further
+    ]
     chosen = {one.hit.memory.id for one in relevant}
     further = (
         one.hit
