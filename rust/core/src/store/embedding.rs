@@ -284,7 +284,7 @@ mod tests {
     use crate::model::NewMemory;
     use crate::store::{Store, memory};
 
-    /// Steps of SQLite to list what a new memory waits for, in a store of `done` other memories of one model.
+    /// Steps of `SQLite` to list what a new memory waits for, in a store of `done` other memories of one model.
     fn steps_after_a_write(done: usize) -> i32 {
         let folder = tempfile::tempdir().unwrap();
         let options = Options { background: false, ..Options::default() };

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::store::schema;
 
-    /// Steps of SQLite to find the one memory that a memory contradicts, beside other links of it.
+    /// Steps of `SQLite` to find the one memory that a memory contradicts, beside other links of it.
     fn steps(others: usize) -> i32 {
         let connection = Connection::open_in_memory().unwrap();
         schema::create(&connection, 0).unwrap();

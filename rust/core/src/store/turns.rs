@@ -484,7 +484,7 @@ mod tests {
 
     use super::*;
 
-    /// Steps of SQLite to read the first three turns of a session of `count` turns, in an index without `turn_place`.
+    /// Steps of `SQLite` to read the first three turns of a session of `count` turns, in an index without `turn_place`.
     fn steps(count: usize) -> i32 {
         let folder = tempfile::tempdir().unwrap();
         let store = TurnStore::create(folder.path()).unwrap();
