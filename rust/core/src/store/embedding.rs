@@ -110,7 +110,7 @@ pub fn count_pending(connection: &Connection) -> Result<usize> {
 const OTHER_MODELS: &str = "WITH RECURSIVE found(model) AS (SELECT min(embedded_by) FROM memory UNION ALL \
      SELECT (SELECT min(embedded_by) FROM memory WHERE embedded_by > model) FROM found WHERE model IS NOT NULL) \
      SELECT model FROM found \
-     WHERE model IS NOT NULL AND model IS NOT (SELECT value FROM meta WHERE name = 'active_model')";
+     WHERE model = 0 OR model <> (SELECT value FROM meta WHERE name = 'active_model')";
 
 const PENDING: &str = "SELECT key, speaker, content FROM memory INDEXED BY memory_by_embedder \
      WHERE embedded_by = ?1 AND key > ?2 ORDER BY key LIMIT ?3";
@@ -291,6 +291,8 @@ mod tests {
         let engine = Engine::open(folder.path(), options, Clock::fixed(1)).unwrap();
         let new = |number: usize| NewMemory::new(format!("memory {number}"));
         engine.remember_many((0..done).map(new).collect()).unwrap();
+        // Before the first embedding, no model is active, and all memories wait.
+        assert_eq!(engine.pending_embeddings(0, done + 1).unwrap().len(), done);
         engine.activate_model("model", 2).unwrap();
         let waiting = engine.pending_embeddings(0, done + 1).unwrap();
         assert_eq!(waiting.len(), done);
