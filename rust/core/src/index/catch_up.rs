@@ -30,9 +30,9 @@ const PAGE: usize = 1_000;
 const VECTOR_PAGE: usize = 8_192;
 /// Number of changes kept before both watermarks, for processes whose mirror is slightly behind.
 const KEPT_CHANGES: i64 = 10_000;
-/// Number of changes by which an index may be behind. Changes of filter columns and deletions need no index write, so an
-/// index without new texts would otherwise keep its mark, and with it the change log, for ever.
-const MOST_BEHIND: i64 = 2 * KEPT_CHANGES;
+/// Number of changes at which an index that is behind is written. Changes of filter columns and deletions need no index
+/// write, so an index without new texts would otherwise keep its mark, and with it the change log, for ever.
+const FAR_BEHIND: i64 = 2 * KEPT_CHANGES;
 
 /// Goals of one run.
 #[derive(Debug, Clone, Copy)]
@@ -264,7 +264,7 @@ fn extend(
 
 /// Whether an index at `mark` is so far behind `head` that it keeps the change log from being trimmed.
 pub fn is_far_behind(mark: &Head, head: &Head) -> bool {
-    mark.store_id == head.store_id && head.seq - mark.seq > MOST_BEHIND
+    mark.store_id == head.store_id && head.seq - mark.seq >= FAR_BEHIND
 }
 
 /// Trim the change log up to the index that is further behind. A missing index needs no log: it is built from the texts.
