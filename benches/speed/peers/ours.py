@@ -48,6 +48,8 @@ class Engine(Peer):
                 store.remember_many(map(_new, batch.memories))
                 store.indexes.embed_pending()
                 self._embedder.forget()
+            # As the peers' builds do. Otherwise the number of vectors outside of the graph depends on chance.
+            store.indexes.catch_up()
 
     def open(self) -> None:
         self._store = opencode_memory.open(self._directory, embedder=self._embedder)

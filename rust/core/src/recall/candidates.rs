@@ -3,8 +3,6 @@
 //!
 //! The depth of a search is constant, so that the score of a hit does not depend on the requested `limit`.
 
-use rustc_hash::FxHashMap;
-
 use super::NONE;
 use super::filter::{Filter, Remaining};
 use super::scan::{scan, scan_all};
@@ -103,15 +101,9 @@ pub fn by_meaning(
         return Ok(scan_all(view, filter, share, query, depth));
     }
     let proposed = found.into_iter().flat_map(|embedding| mirror.slots_of_embedding(embedding));
-    let mut best_of: FxHashMap<u32, f32> = FxHashMap::default();
-    for slot in proposed.chain(view.outside_graph.iter().copied()).filter(|slot| allows_slot(*slot)) {
-        let cosine = mirror.cosine_of_slot(query, slot);
-        let best = best_of.entry(mirror.row_of_slot(slot)).or_insert(f32::MIN);
-        *best = best.max(cosine);
-    }
-    let mut best = Best::new(depth);
-    for (place, cosine) in best_of {
-        best.offer(place, cosine);
-    }
-    Ok(best.into_sorted())
+    let slots = proposed.chain(view.outside_graph.iter().copied()).filter(|slot| allows_slot(*slot));
+    let mut places: Vec<u32> = slots.map(|slot| mirror.row_of_slot(slot)).collect();
+    places.sort_unstable();
+    places.dedup();
+    Ok(scan(view, &places, query, depth))
 }
