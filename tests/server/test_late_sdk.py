@@ -43,7 +43,7 @@ LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
 
 class Loading:
-    """An endpoint whose SDK is imported when the test allows it, and the statuses of its answers, in order."""
+    """Sends messages to an endpoint and keeps the statuses of its answers. The test decides when the SDK is imported."""
 
     def __init__(self, world: World) -> None:
         self.may_build = threading.Event()

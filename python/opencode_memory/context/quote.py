@@ -61,7 +61,7 @@ def find_quote(store: MemoryStore, text: str, *, session: str, project: str | No
 
 
 def _said_before(store: MemoryStore, turn: Turn) -> Turn | None:
-    """Return what the user said before an agent's turn, which is about the same."""
+    """Return the last words of the user before an agent's turn, which answers them."""
     earlier = store.turns.around(turn, before=_PRECEDING, after=0)
     return next((one for one in reversed(earlier) if one.speaker == _USER and query_of(one.text)), None)
 

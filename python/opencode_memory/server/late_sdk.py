@@ -1,4 +1,4 @@
-"""The SDK while it is still being imported: a server answers what needs no SDK meanwhile.
+"""Imports the MCP SDK in the background. Until then, requests that need it wait.
 
 Importing the SDK takes about as long as everything else before the first answer. OpenCode's plugin needs that answer
 early, and needs no SDK. Neither does a call of a reading tool (``direct_calls``).

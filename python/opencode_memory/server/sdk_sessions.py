@@ -1,4 +1,4 @@
-"""The SDK's part of ``/mcp``: requests that begin or continue a session, and requests that belong to none."""
+"""Answers requests of MCP clients with the SDK: those of a session, and single ones without a session."""
 
 from __future__ import annotations
 
