@@ -138,7 +138,7 @@ fn search((view, at): &Current<'_>, statement: &Statement<'_>, project: Option<&
     let selection = Selection { categories: STATEMENTS.to_vec(), ..Selection::of(scope) };
     let filter = Filter::new(at, &selection, now_ms)?;
     let terms = text::analyze_query(&statement.search_text());
-    let terms = view.overlay.score_terms(view.lexical.as_ref(), &terms);
+    let terms = view.overlay.score_terms(view.lexical.as_ref(), &terms)?;
     let remaining = filter.remaining(&view.mirror, view.scan_filtered());
     let found = candidates::by_words(view, &filter, &remaining, &terms, MOST_RIVALS)?;
     Ok(found.into_iter().map(|scored| view.mirror.row(scored.item).columns.key).collect())

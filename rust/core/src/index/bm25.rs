@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::lexical::Occurrences;
 use crate::text::QueryTerms;
 
 /// A field of a document.
@@ -50,6 +51,8 @@ pub struct ScoredTerm {
     pub text: String,
     /// The scorer of the term.
     pub bm25: Bm25,
+    /// Where the full-text index has the term; nowhere without an index.
+    pub occurrences: Occurrences,
 }
 
 /// The scorer of one term.

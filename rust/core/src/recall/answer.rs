@@ -43,7 +43,7 @@ pub fn rank<'a>(
     let subject = text::subject(query);
     let terms = text::analyze_query(&subject);
     check_dimension(view, vector)?;
-    let terms = view.overlay.score_terms(view.lexical.as_ref(), &terms);
+    let terms = view.overlay.score_terms(view.lexical.as_ref(), &terms)?;
     let remaining = filter.remaining(&view.mirror, view.scan_filtered());
     let words = candidates::by_words(view, filter, &remaining, &terms, candidates::DEPTH)?;
     let meaning = match vector {

@@ -10,6 +10,7 @@ use super::floor::{self, Raw};
 use crate::error::Result;
 use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, count_terms, terms_of};
 use crate::index::exact::dot;
+use crate::index::lexical::Occurrences;
 use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
 use crate::store::Connection;
 use crate::store::{embedding, history, memory, scale};
@@ -133,7 +134,7 @@ fn count_query_terms(states: &[Memory], terms: &text::QueryTerms) -> (Vec<Scored
         .map(|(field, term)| {
             let frequency = documents.iter().filter(|document| document[field as usize].0.contains_key(term)).count();
             let bm25 = Bm25::new(frequency as u64, statistics[field as usize]).with_weight(field.weight());
-            ScoredTerm { field, text: term.to_owned(), bm25 }
+            ScoredTerm { field, text: term.to_owned(), bm25, occurrences: Occurrences::default() }
         })
         .collect();
     let mut counts = Counts::new(documents.len(), terms.len());

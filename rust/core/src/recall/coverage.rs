@@ -99,11 +99,12 @@ impl Weights {
 mod tests {
     use super::*;
     use crate::index::bm25::terms_of;
+    use crate::index::lexical::Occurrences;
 
     fn term(field: TermField, frequency: u64) -> ScoredTerm {
         let statistics = FieldStatistics { documents: 1000, terms: 10_000 };
         let bm25 = Bm25::new(frequency, statistics).with_weight(field.weight());
-        ScoredTerm { field, text: "juli".to_owned(), bm25 }
+        ScoredTerm { field, text: "juli".to_owned(), bm25, occurrences: Occurrences::default() }
     }
 
     #[test]
@@ -132,6 +133,7 @@ mod tests {
                 field,
                 text: text.to_owned(),
                 bm25: Bm25::new(1, statistics).with_weight(field.weight()),
+                occurrences: Occurrences::default(),
             })
             .collect();
         let date = terms.iter().position(|term| term.text == "2026-11-09").expect("the date is an identifier");

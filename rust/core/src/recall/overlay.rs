@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::error::Result;
 use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, count_terms, terms_of};
 use crate::index::exact::{Best, Scored};
-use crate::index::lexical::Lexical;
+use crate::index::lexical::{Lexical, Occurrences};
 use crate::store::Connection;
 use crate::store::memory;
 use crate::text::{self, Analysis, QueryTerms};
@@ -91,7 +91,7 @@ impl Overlay {
     }
 
     /// Compute the weight of each query term from its rarity in the index and the overlay together.
-    pub fn score_terms(&self, index: Option<&Lexical>, terms: &QueryTerms) -> Vec<ScoredTerm> {
+    pub fn score_terms(&self, index: Option<&Lexical>, terms: &QueryTerms) -> Result<Vec<ScoredTerm>> {
         let statistics = [TermField::Prose, TermField::Identifier].map(|field| {
             let main = index.map_or(FieldStatistics::default(), |index| index.statistics(field));
             FieldStatistics {
@@ -101,14 +101,11 @@ impl Overlay {
         });
         terms_of(terms)
             .map(|(field, term)| {
-                let in_index = index.map_or(0, |index| index.document_frequency(field, term));
+                let occurrences = index.map_or(Ok(Occurrences::default()), |index| index.occurrences(field, term))?;
                 let found = self.postings(field).of_term.get(term).into_iter().flatten();
                 let here = found.filter(|(key, _)| self.lengths.contains_key(key)).count() as u64;
-                ScoredTerm {
-                    field,
-                    text: term.to_owned(),
-                    bm25: Bm25::new(in_index + here, statistics[field as usize]).with_weight(field.weight()),
-                }
+                let bm25 = Bm25::new(occurrences.documents() + here, statistics[field as usize]);
+                Ok(ScoredTerm { field, text: term.to_owned(), bm25: bm25.with_weight(field.weight()), occurrences })
             })
             .collect()
     }

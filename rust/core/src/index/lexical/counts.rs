@@ -1,11 +1,9 @@
 //! Counts query terms in given documents. A search yields no counts, because it skips terms that cannot matter.
 
-use tantivy::Term;
 use tantivy::fieldnorm::FieldNormReader;
-use tantivy::schema::IndexRecordOption;
 
+use super::Lexical;
 use super::search::{NO_PLACE, Places};
-use super::{Lexical, failed};
 use crate::error::Result;
 use crate::index::bm25::{Counts, ScoredTerm, TermField};
 
@@ -14,7 +12,7 @@ impl Lexical {
     ///
     /// Rows of places without a document in this index are not changed.
     pub fn count(&self, terms: &[ScoredTerm], places: &Places, wanted: &[u32], counts: &mut Counts) -> Result<()> {
-        for (number, segment) in self.searcher.segment_readers().iter().enumerate() {
+        for (number, segment) in self.segments.iter().enumerate() {
             let mut here: Vec<(u32, usize)> = wanted
                 .iter()
                 .enumerate()
@@ -28,18 +26,13 @@ impl Lexical {
             }
             here.sort_unstable();
             for field in [TermField::Prose, TermField::Identifier] {
-                let norms = segment.get_fieldnorms_reader(self.fields.of(field)).map_err(|e| failed(&e))?;
+                let norms = segment.norms(field);
                 for &(document, row) in &here {
                     counts.set_length(row, field, FieldNormReader::id_to_fieldnorm(norms.fieldnorm_id(document)));
                 }
             }
             for (column, term) in terms.iter().enumerate() {
-                let field = self.fields.of(term.field);
-                let index = segment.inverted_index(field).map_err(|e| failed(&e))?;
-                let found = index
-                    .read_block_postings(&Term::from_field_text(field, &term.text), IndexRecordOption::WithFreqs)
-                    .map_err(|e| failed(&e))?;
-                let Some(mut postings) = found else { continue };
+                let Some(mut postings) = segment.postings(number, term)? else { continue };
                 for &(document, row) in &here {
                     let at = postings.seek(document);
                     if at < postings.block_len() && postings.doc(at) == document {

@@ -8,6 +8,7 @@ mod counts;
 mod directory;
 mod reader;
 mod search;
+mod segment;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use tantivy::{Index, IndexReader, Searcher};
 
 pub use reader::Lexical;
 pub use search::Places;
+pub use segment::Occurrences;
 pub use writer::LexicalWriter;
 
 use super::bm25::TermField;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashSet;
-use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, Term};
+use tantivy::{Index, IndexReader, ReloadPolicy, Searcher};
 
 use super::directory::Unlocked;
+use super::segment::{Segment, open_segments};
 use super::{Fields, Mark, damaged_files, failed, folder, mark_of, schema, searcher_of};
 use crate::error::Result;
 use crate::index::bm25::{FieldStatistics, TermField};
@@ -18,11 +19,13 @@ pub struct Lexical {
     index: Index,
     reader: IndexReader,
     pub(super) searcher: Searcher,
+    /// The segments of the searcher.
+    pub(super) segments: Vec<Segment>,
     pub(super) mark: Mark,
     /// Files whose checksum was verified.
     sound: FxHashSet<PathBuf>,
-    /// Scores of a search by document, all zero between searches. Reused, because clearing is cheaper than allocating.
-    pub(super) scores: Mutex<Vec<f32>>,
+    /// Scores by document of searches that ended, all zero. Reused, because clearing is cheaper than allocating.
+    pub(super) scores: Mutex<Vec<Vec<f32>>>,
 }
 
 impl std::fmt::Debug for Lexical {
@@ -52,8 +55,9 @@ impl Lexical {
         }
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().ok()?;
         let searcher = searcher_of(&reader, &mark)?;
+        let segments = open_segments(&searcher, fields)?;
         let data_dir = data_dir.to_owned();
-        Some(Self { fields, data_dir, index, reader, searcher, mark, sound, scores: Mutex::new(Vec::new()) })
+        Some(Self { fields, data_dir, index, reader, searcher, segments, mark, sound, scores: Mutex::new(Vec::new()) })
     }
 
     /// Open the latest commit. On failure, keep the current one and return false.
@@ -69,7 +73,9 @@ impl Lexical {
             return None;
         }
         self.reader.reload().ok()?;
-        self.searcher = searcher_of(&self.reader, &mark)?;
+        let searcher = searcher_of(&self.reader, &mark)?;
+        self.segments = open_segments(&searcher, self.fields)?;
+        self.searcher = searcher;
         self.mark = mark;
         Some(())
     }
@@ -93,11 +99,6 @@ impl Lexical {
             sum.terms += segment.inverted_index(field).map_or(0, |index| index.total_num_tokens());
         }
         sum
-    }
-
-    /// Number of documents that contain a term.
-    pub fn document_frequency(&self, field: TermField, term: &str) -> u64 {
-        self.searcher.doc_freq(&Term::from_field_text(self.fields.of(field), term)).unwrap_or(0)
     }
 
     /// Keys of all documents that are not removed.

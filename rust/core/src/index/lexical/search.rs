@@ -7,16 +7,19 @@
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::BlockSegmentPostings;
-use tantivy::schema::IndexRecordOption;
-use tantivy::{SegmentReader, Term};
 
+use super::segment::Segment;
 use super::{Lexical, failed};
 use crate::error::Result;
-use crate::index::bm25::{Bm25, ScoredTerm};
+use crate::index::bm25::{Bm25, ScoredTerm, TermField};
 use crate::index::exact::{Best, Scored};
 
 /// Place of a document without a row: its text was deleted, or belongs to the overlay.
 pub const NO_PLACE: u32 = u32::MAX;
+/// Number of lengths of documents that tantivy distinguishes.
+const LENGTHS: usize = 256;
+/// Looking up a document in a list takes as long as adding the scores of so many postings.
+const LOOK_UP: usize = 4;
 
 /// Maps documents to the places of their rows, by segment, and places back to documents. Filters work on places.
 #[derive(Debug, Default)]
@@ -61,91 +64,91 @@ impl Lexical {
             return Ok(Vec::new());
         }
         let mut best = Best::new(limit);
-        let mut scores = self.scores.lock();
-        for (segment, places) in self.searcher.segment_readers().iter().zip(&places.of_segments) {
-            self.add_up(segment, terms, places, &mut scores, &mut best, &mut allows)?;
+        // Each search has scores of its own, so that searches of several threads do not wait for each other.
+        let mut scores = self.scores.lock().pop().unwrap_or_default();
+        let denominators = [TermField::Prose, TermField::Identifier].map(|field| denominators(terms, field));
+        for ((number, segment), places) in self.segments.iter().enumerate().zip(&places.of_segments) {
+            if scores.len() < segment.documents {
+                scores.resize(segment.documents, 0.0);
+            }
+            add_up(lists(number, segment, terms, &denominators)?, places, &mut scores, &mut best, &mut allows);
         }
+        self.scores.lock().push(scores);
         Ok(best.into_sorted())
     }
+}
 
-    fn add_up(
-        &self,
-        segment: &SegmentReader,
-        terms: &[ScoredTerm],
-        places: &[u32],
-        scores: &mut Vec<f32>,
-        best: &mut Best<u32>,
-        allows: &mut impl FnMut(u32) -> bool,
-    ) -> Result<()> {
-        let documents = segment.max_doc() as usize;
-        if scores.len() < documents {
-            scores.resize(documents, 0.0);
-        }
-        let mut lists = self.lists(segment, terms)?;
-        let mut touched: Vec<u32> = Vec::new();
-        let mut added = 0;
-        while let Some(list) = lists.get_mut(added) {
-            list.add_all(scores, &mut touched);
-            added += 1;
-            // Upper bound of the remaining terms' scores. If it is too low for a document without a term so far, look
-            // up only the documents that can still reach the top in the long lists of common terms.
-            let rest: f32 = lists[added..].iter().map(List::upper_bound).sum();
-            let is_worth_a_look = lists[added..].iter().map(|list| list.length).sum::<usize>() > touched.len();
-            if rest > 0.0 && is_worth_a_look {
-                let bar = self::bar(&touched, scores, places, best, allows);
-                if bar > rest {
-                    let mut hopeful: Vec<u32> =
-                        touched.iter().copied().filter(|document| scores[*document as usize] + rest > bar).collect();
-                    hopeful.sort_unstable();
-                    lists[added..].iter_mut().for_each(|list| list.add_to(&hopeful, scores));
-                    break;
-                }
+/// Add up the scores of a segment's documents, and offer the best that `allows` accepts.
+fn add_up(
+    mut lists: Vec<List<'_>>,
+    places: &[u32],
+    scores: &mut [f32],
+    best: &mut Best<u32>,
+    allows: &mut impl FnMut(u32) -> bool,
+) {
+    let mut touched: Vec<u32> = Vec::new();
+    let mut added = 0;
+    while let Some(list) = lists.get_mut(added) {
+        list.add_all(scores, &mut touched);
+        added += 1;
+        // Upper bound of the remaining terms' scores. If it is too low for a document without a term so far, look up
+        // only the documents that can still reach the top in the long lists of common terms.
+        let rest: f32 = lists[added..].iter().map(List::upper_bound).sum();
+        let greatest: f32 = lists[..added].iter().map(List::upper_bound).sum();
+        let postings: usize = lists[added..].iter().map(|list| list.length).sum();
+        if rest > 0.0 && rest < greatest && postings > LOOK_UP * touched.len() {
+            let bar = self::bar(&touched, scores, places, best, allows);
+            if bar > rest {
+                let mut hopeful: Vec<u32> =
+                    touched.iter().copied().filter(|document| scores[*document as usize] + rest > bar).collect();
+                hopeful.sort_unstable();
+                lists[added..].iter_mut().for_each(|list| list.add_to(&hopeful, scores));
+                break;
             }
         }
-        for document in touched {
-            let score = std::mem::take(&mut scores[document as usize]);
-            let place = places[document as usize];
-            if score > best.threshold() && place != NO_PLACE && allows(place) {
-                best.offer(place, score);
-            }
-        }
-        Ok(())
     }
+    for document in touched {
+        let score = std::mem::take(&mut scores[document as usize]);
+        let place = places[document as usize];
+        if score > best.threshold() && place != NO_PLACE && allows(place) {
+            best.offer(place, score);
+        }
+    }
+}
 
-    /// Open the posting lists of a segment, rare terms first.
-    fn lists(&self, segment: &SegmentReader, terms: &[ScoredTerm]) -> Result<Vec<List>> {
-        let mut lists = Vec::with_capacity(terms.len());
-        for term in terms {
-            let field = self.fields.of(term.field);
-            let index = segment.inverted_index(field).map_err(|e| failed(&e))?;
-            let found = index
-                .read_block_postings(&Term::from_field_text(field, &term.text), IndexRecordOption::WithFreqs)
-                .map_err(|e| failed(&e))?;
-            if let Some(postings) = found {
-                lists.push(List {
-                    length: postings.doc_freq() as usize,
-                    postings,
-                    norms: segment.get_fieldnorms_reader(field).map_err(|e| failed(&e))?,
-                    denominators: denominators(term.bm25),
-                    bm25: term.bm25,
-                });
-            }
+/// Open the posting lists of a segment, rare terms first.
+fn lists<'a>(
+    number: usize,
+    segment: &'a Segment,
+    terms: &[ScoredTerm],
+    denominators: &'a [[f32; LENGTHS]; 2],
+) -> Result<Vec<List<'a>>> {
+    let mut lists = Vec::with_capacity(terms.len());
+    for term in terms {
+        if let Some(postings) = segment.postings(number, term)? {
+            lists.push(List {
+                length: postings.doc_freq() as usize,
+                postings,
+                norms: segment.norms(term.field),
+                denominators: &denominators[term.field as usize],
+                bm25: term.bm25,
+            });
         }
-        lists.sort_by_key(|list| list.length);
-        Ok(lists)
     }
+    lists.sort_by_key(|list| list.length);
+    Ok(lists)
 }
 
 /// The posting list of a term in one segment.
-struct List {
+struct List<'a> {
     postings: BlockSegmentPostings,
     length: usize,
-    norms: FieldNormReader,
-    denominators: [f32; 256],
+    norms: &'a FieldNormReader,
+    denominators: &'a [f32; LENGTHS],
     bm25: Bm25,
 }
 
-impl List {
+impl List<'_> {
     /// Upper bound of this term's score.
     fn upper_bound(&self) -> f32 {
         self.bm25.idf() * Bm25::GREATEST_SATURATION
@@ -194,7 +197,10 @@ fn bar(touched: &[u32], scores: &[f32], places: &[u32], best: &Best<u32>, allows
     so_far.threshold()
 }
 
-/// Length norms of the 256 lengths that tantivy distinguishes.
-fn denominators(bm25: Bm25) -> [f32; 256] {
-    std::array::from_fn(|id| bm25.norm(FieldNormReader::id_to_fieldnorm(id as u8) as f32))
+/// Length norms of the lengths that tantivy distinguishes, in a field. They are the same for all terms of the field.
+fn denominators(terms: &[ScoredTerm], field: TermField) -> [f32; LENGTHS] {
+    match terms.iter().find(|term| term.field == field) {
+        Some(term) => std::array::from_fn(|id| term.bm25.norm(FieldNormReader::id_to_fieldnorm(id as u8) as f32)),
+        None => [0.0; LENGTHS],
+    }
 }
