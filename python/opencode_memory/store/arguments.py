@@ -58,7 +58,7 @@ def milliseconds(value: datetime | str | int | None, *, field: str, zone: tzinfo
 def moment(value: int) -> datetime:
     """Convert UTC milliseconds to a datetime."""
     # Not fromtimestamp(value / 1000): a float does not hold the milliseconds of the year 9999.
-    return _EPOCH + timedelta(milliseconds=value)
+    return _EPOCH + timedelta(0, 0, 0, value)  # By position, which is faster than by name.
 
 
 def text(value: object, *, field: str) -> str:

@@ -65,10 +65,23 @@ class EmbedderChoice:
         Raises:
             EmbeddingError: The bundled model is not installed.
         """
+        return self.for_queries()[1]
+
+    def for_queries(self) -> tuple[Embedder | None, str | None]:
+        """Return the embedder for queries, or why none can be used, as ``mismatch`` does.
+
+        Both are None for a store without vectors.
+
+        Raises:
+            EmbeddingError: The bundled model is not installed.
+        """
         active = self._engine.active_model()
-        if active is None or self._of_model(active) is not None:
-            return None
-        return (
+        if active is None:
+            return None, None
+        embedder = self._of_model(active)
+        if embedder is not None:
+            return embedder, None
+        return None, (
             f"the store's vectors were made by {active[0]} ({active[1]} dimensions), but the embedder here is "
             f"{self.wanted().model_id}; memories are found by full-text search only until `opencode-memory reindex` "
             "embeds them again"

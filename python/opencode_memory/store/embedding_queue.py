@@ -123,17 +123,20 @@ class EmbeddingQueue:
             query: The query.
             of_sessions: Whether it searches the session index, whose vectors come from another embedder.
         """
-        if not query.strip() or (not of_sessions and self._engine.active_model() is None):
+        if not query.strip():
             return None
-        reason = None if of_sessions else self.mismatch()
-        if reason is None:
-            try:
-                embedder = self.session_embedder() if of_sessions else self.matching_embedder()
+        embedder: Embedder | None = None
+        try:
+            embedder, reason = (self.session_embedder(), None) if of_sessions else self.choice.for_queries()
+            if embedder is not None:
                 return embedder.embed_query(subject(query))
-            except EmbeddingError as error:
+        except EmbeddingError as error:
+            if embedder is None:
+                reason = str(error)
+            else:
                 self._note_refusal(error)
                 reason = f"the query could not be embedded, so only full-text search is used: {error}"
-        if self._last_warning != reason:
+        if reason is not None and self._last_warning != reason:
             self._last_warning = reason
             _log.warning("%s", reason)
         return None

@@ -147,12 +147,15 @@ def fields_after_merge(memories: Sequence[Memory], content: str) -> dict[str, An
     return {"content": content, "tags": [*tags][:MOST_ENTITIES], "entities": [*entities][:MOST_ENTITIES]}
 
 
-def memory(found: Mapping[str, Any]) -> Memory:
-    """Build a memory from the engine's dictionary. Fields that need no conversion are passed through by name."""
+def memory(found: dict[str, Any]) -> Memory:
+    """Build a memory from the engine's dictionary, which is used up.
+
+    Fields that need no conversion are passed through by name.
+    """
     project = found["project"]
     metadata = found["metadata"]
     source = found["source"]
-    converted = {
+    found |= {
         "category": _CATEGORIES[found["category"]],
         "scope": ScopeKind.GLOBAL if project is None else ScopeKind.PROJECT,
         "status": _STATUSES[found["status"]],
@@ -170,7 +173,7 @@ def memory(found: Mapping[str, Any]) -> Memory:
         "review_after": _optional_moment(found["review_after"]),
         "metadata": {} if metadata == "{}" else json.loads(metadata),
     }
-    return Memory(**{**found, **converted})
+    return Memory(**found)
 
 
 def hit(found: Mapping[str, Any], *, explained: bool) -> Hit:
