@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ import pytest
 
 import opencode_memory
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit
+from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit, Turn
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.store.turns import SessionPage
 from support.embedders import WordEmbedder
@@ -52,6 +52,50 @@ def test_memory_stands_before_the_turn_that_says_the_same(store: MemoryStore) ->
     shown = labels(store.search("deploys friday approvals", project="shop"))
     assert "m1" not in shown
     assert "m2" not in shown
+
+
+class RecordingTexts(PlainTexts):
+    """Records which messages were read."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        super().__init__(texts)
+        self.asked: list[str] = []
+
+    def read(self, turns: Sequence[Turn]) -> list[Turn | None]:
+        self.asked += [turn.message for turn in turns]
+        return super().read(turns)
+
+
+def test_only_texts_of_shown_turns_are_read(store: MemoryStore) -> None:
+    store.remember("The carrier of orders is Hermes.", project="shop")
+    store.indexes.embed_pending()
+    texts = {f"m{number}": f"Carrier orders, islands, {'glass ' * number}" for number in range(6)}
+    add(store, texts)
+    store.turns.texts = recording = RecordingTexts(texts)
+    hits = store.search("carrier orders", project="shop", limit=3)
+    shown = [hit.turn.message for hit in hits if isinstance(hit, SessionHit)]
+    assert len(shown) == 2
+    assert recording.asked == shown
+
+
+def test_next_turn_takes_the_place_of_one_that_must_not_be_shown(store: MemoryStore) -> None:
+    store.remember("The carrier of orders is Hermes.", project="shop")
+    store.indexes.embed_pending()
+    texts = {f"m{number}": f"Carrier orders, islands, {'glass ' * number}" for number in range(6)}
+    add(store, texts)
+    best = labels(store.search("carrier orders islands", project="shop", limit=3))
+    hidden = next(label for label in best if label in texts)
+    store.turns.texts = PlainTexts({message: text for message, text in texts.items() if message != hidden})
+    left = store.search("carrier orders islands", project="shop", limit=3)
+    assert hidden not in labels(left)
+    assert len(left) == 3
+    assert all(hit.turn.text for hit in left if isinstance(hit, SessionHit))
+
+
+def test_turn_without_a_text_is_not_shown(store: MemoryStore) -> None:
+    add(store, {"m1": "The carrier is Hermes."})
+    store.turns.texts = PlainTexts({"m1": ""})
+    assert store.search("carrier", project="shop") == []
 
 
 def test_recall_of_memories_does_not_change(store: MemoryStore) -> None:

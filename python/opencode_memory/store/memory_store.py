@@ -44,7 +44,7 @@ from opencode_memory.store.jobs import Jobs
 from opencode_memory.store.kv import KeyValues
 from opencode_memory.store.learning_state import LearningState
 from opencode_memory.store.ledger import Ledger
-from opencode_memory.store.merge import merge, with_turns
+from opencode_memory.store.merge import with_turns
 from opencode_memory.store.operations import Operations
 from opencode_memory.store.projects import Projects
 from opencode_memory.store.reminders import Reminders
@@ -433,10 +433,7 @@ class MemoryStore:
         arguments.flag(nearest, field="nearest")
         if wanted is Sources.SESSIONS:
             return [*self.turns.recall(question, selection, limit=most, explain=explain)]
-        return merge(
-            *self.turns.recall_with_memories(question, selection, limit=most, explain=explain, nearest=nearest),
-            limit=most,
-        )
+        return self.turns.recall_with_memories(question, selection, limit=most, explain=explain, nearest=nearest)
 
     def note_uses(self, ids: Sequence[str]) -> None:
         """Count a use of each memory, as a recall does for its hits."""

@@ -7,8 +7,8 @@ a hit is shown, by a ``TurnTexts`` that the opener of the store provides. The in
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from opencode_memory._core import redact
 from opencode_memory.models import Hit, SessionHit, Turn
 from opencode_memory.store import arguments, records
-from opencode_memory.store.amendments import announces_change, put_amendments_first
+from opencode_memory.store.amendments import announces_change
+from opencode_memory.store.found_turns import FoundTurns
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
@@ -194,55 +195,29 @@ class Turns:
             return []
         vector = self._embed(query)
         found = self._engine.recall_turns(query, vector, selection, min(_SPARE * limit, _MOST), explain)
-        return self._to_hits(found, limit, explain=explain)
+        return self._found(found, explain=explain).show(limit)
 
     def recall_with_memories(
         self, query: str, selection: dict[str, Any], *, limit: int, explain: bool, nearest: bool
-    ) -> tuple[list[Hit], list[SessionHit]]:
-        """Find memories and turns at the same time; see ``MemoryStore.recall`` for ``nearest``."""
+    ) -> list[Hit | SessionHit]:
+        """Find memories and turns in one ranked answer; see ``MemoryStore.recall`` for ``nearest``."""
         vectors = self._queue.embed_query(query), self._embed(query)
         memories, turns = self._engine.recall_all(
             query, *vectors, selection, limit, min(_SPARE * limit, _MOST), explain, nearest, nearest
         )
-        return [records.hit(hit, explained=explain) for hit in memories], self._to_hits(turns, limit, explain=explain)
+        hits = [records.hit(hit, explained=explain) for hit in memories]
+        return self._found(turns, explain=explain).show_with_memories(hits, limit)
 
     def _embed(self, query: str) -> tuple[str, Vector] | None:
         """Return the name of the model of the session index, and the vector of a query."""
         vector = self._queue.embed_query(query, of_sessions=True)
         return None if vector is None else (self._queue.session_embedder().model_id, vector)
 
-    def _to_hits(self, found: Sequence[dict[str, Any]], limit: int, *, explain: bool) -> list[SessionHit]:
-        """Return the hits whose texts may be shown, amendments first."""
-        seen: set[bytes] = set()
-        hits: list[SessionHit] = []
-        for one, turn in self._with_texts(found, limit):
-            if turn is None or turn.digest in seen:
-                continue
-            seen.add(turn.digest)
-            explanation = records.explanation(one["signals"]) if explain else None
-            hits.append(
-                SessionHit(
-                    turn=turn,
-                    score=one["score"],
-                    rank=len(hits) + 1,
-                    explanation=explanation,
-                    relevance=one["relevance"],
-                    floor=one["floor"],
-                )
-            )
-            if len(hits) == limit:
-                break
-        ordered = put_amendments_first(hits, self._announces_change)
-        return [replace(hit, rank=rank) for rank, hit in enumerate(ordered, 1)]
+    def _found(self, found: Sequence[dict[str, Any]], *, explain: bool) -> FoundTurns:
+        return FoundTurns(found, self._show, self._announces_change, explain=explain)
 
-    def _with_texts(
-        self, found: Sequence[dict[str, Any]], at_once: int
-    ) -> Iterator[tuple[dict[str, Any], Turn | None]]:
-        """Yield the rows with their turns. Texts are read in parts, because the last rows are rarely needed."""
-        for first in range(0, len(found), at_once):
-            part = found[first : first + at_once]
-            if self.texts is not None:
-                yield from zip(part, self.texts.read([records.turn(one["turn"]) for one in part]), strict=True)
+    def _show(self, turns: Sequence[Turn]) -> list[Turn | None]:
+        return [None] * len(turns) if self.texts is None else self.texts.read(turns)
 
     def _announces_change(self, hit: SessionHit) -> bool:
         """Tell whether what the person said first in the session of a hit announces a change.
@@ -263,9 +238,7 @@ class Turns:
         return False
 
     def _read(self, found: Iterable[dict[str, Any]]) -> list[Turn]:
-        if self.texts is None:
-            return []
-        return [turn for turn in self.texts.read([records.turn(one) for one in found]) if turn is not None]
+        return [turn for turn in self._show([records.turn(one) for one in found]) if turn is not None]
 
 
 def _page(page: SessionPage, texts: list[tuple[str, tuple[int, int]]]) -> dict[str, Any]:
