@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from itertools import count
 
 import numpy as np
 import pytest
 
 import opencode_memory
 from opencode_memory import DimensionMismatchError, EmbeddingError, InvalidInputError, MemoryStore
+from opencode_memory.store import embedding_queue
 from opencode_memory.store.embedder_choice import EmbedderChoice
 from support.embedders import ConstantEmbedder, DownEmbedder, HookedEmbedder, WordEmbedder
 from support.stores import recalled, texts
@@ -185,6 +187,32 @@ def test_a_background_that_fails_once_goes_on_at_the_next_write(
     store.remember("heron")
     _wait_for_background(store, lambda: store.stats().pending_embeddings == 0)
     assert sorted(texts(store.list())) == ["heron", "walrus"]
+
+
+def test_series_of_writes_is_embedded_at_once(open_store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_queue, "_PAUSE_SECONDS", 60)
+    monkeypatch.setattr(embedding_queue, "_SERIES_SECONDS", 60)
+    batches: list[list[str]] = []
+    store = open_store(embedder=HookedEmbedder(lambda texts: batches.append([*texts])), background=True)
+    for number in range(5):
+        store.remember(f"walrus {number}")
+    store.close()
+    assert [len(batch) for batch in batches] == [5]
+
+
+def test_first_write_of_a_series_does_not_wait_for_its_end(open_store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_queue, "_PAUSE_SECONDS", 60)
+    monkeypatch.setattr(embedding_queue, "_SERIES_SECONDS", 0)
+    embedder = WordEmbedder()
+    store = open_store(embedder=embedder, background=True)
+    others = count()
+
+    def is_embedded() -> bool:
+        store.remember(f"another walrus {next(others)}")
+        return "a walrus" in embedder.embedded
+
+    store.remember("a walrus")
+    _wait_for_background(store, is_embedded)
 
 
 def _wait_for_background(store: MemoryStore, is_done) -> None:

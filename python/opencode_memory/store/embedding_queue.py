@@ -31,6 +31,10 @@ _log: Final = logging.getLogger(__name__)
 
 _LOCK: Final = "embedder.lock"
 _LOCK_POLL_SECONDS: Final = 0.05
+_PAUSE_SECONDS: Final = 0.02
+"""A pause of this length ends a series of writes."""
+_SERIES_SECONDS: Final = 0.5
+"""The first write of a series waits so long at most."""
 
 
 class EmbeddingQueue:
@@ -228,11 +232,20 @@ class BackgroundEmbedding:
     def _is_late(self) -> bool:
         return self._deadline is not None and time.monotonic() > self._deadline
 
+    def _let_writes_go_by(self) -> None:
+        """Wait until a series of writes pauses, but not for long, because each turn of embedding commits twice."""
+        latest = time.monotonic() + _SERIES_SECONDS
+        while True:
+            self._wake.clear()
+            if self._closing.is_set() or not self._wake.wait(_PAUSE_SECONDS) or time.monotonic() > latest:
+                self._wake.clear()
+                return
+
     def _run(self) -> None:
         told: datetime | None = None
         while True:
             self._wake.wait()
-            self._wake.clear()
+            self._let_writes_go_by()
             closing = self._closing.is_set()
             try:
                 with embedding_turn(self._lock_folder, give_up=self._closing.is_set) as has_turn:
