@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::lexical::Occurrences;
+use super::occurrences::Occurrences;
 use crate::text::QueryTerms;
 
 /// A field of a document.

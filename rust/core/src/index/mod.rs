@@ -8,6 +8,7 @@ pub mod bm25;
 pub mod catch_up;
 pub mod exact;
 pub mod lexical;
+pub mod occurrences;
 pub(crate) mod quantised;
 mod sealed;
 pub mod search_slots;

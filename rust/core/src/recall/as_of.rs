@@ -10,7 +10,7 @@ use super::floor::{self, Raw};
 use crate::error::Result;
 use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, count_terms, terms_of};
 use crate::index::exact::dot;
-use crate::index::lexical::Occurrences;
+use crate::index::occurrences::Occurrences;
 use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
 use crate::store::Connection;
 use crate::store::{embedding, history, memory, scale};

@@ -99,7 +99,7 @@ impl Weights {
 mod tests {
     use super::*;
     use crate::index::bm25::terms_of;
-    use crate::index::lexical::Occurrences;
+    use crate::index::occurrences::Occurrences;
 
     fn term(field: TermField, frequency: u64) -> ScoredTerm {
         let statistics = FieldStatistics { documents: 1000, terms: 10_000 };

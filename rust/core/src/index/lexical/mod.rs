@@ -20,7 +20,6 @@ use tantivy::{Index, IndexReader, Searcher};
 
 pub use reader::Lexical;
 pub use search::Places;
-pub use segment::Occurrences;
 pub use writer::LexicalWriter;
 
 use super::bm25::TermField;

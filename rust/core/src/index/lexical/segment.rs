@@ -10,6 +10,7 @@ use tantivy::{InvertedIndexReader, Searcher, SegmentReader, Term};
 use super::{Fields, Lexical, failed};
 use crate::error::Result;
 use crate::index::bm25::{ScoredTerm, TermField};
+use crate::index::occurrences::{Occurrences, PostingList};
 
 /// A segment, opened for searching.
 pub(super) struct Segment {
@@ -47,9 +48,14 @@ impl Segment {
 
     /// The postings of a term; `None` if the segment does not contain it.
     pub fn postings(&self, number: usize, term: &ScoredTerm) -> Result<Option<BlockSegmentPostings>> {
-        let Some(place) = term.occurrences.0.get(number).and_then(Option::as_ref) else { return Ok(None) };
+        let Some(list) = term.occurrences.0.get(number).and_then(Option::as_ref) else { return Ok(None) };
+        let info = TermInfo {
+            doc_freq: list.documents,
+            postings_range: list.postings.clone(),
+            positions_range: list.positions.clone(),
+        };
         let index = &self.fields[term.field as usize].index;
-        let postings = index.read_block_postings_from_terminfo(place, IndexRecordOption::WithFreqs);
+        let postings = index.read_block_postings_from_terminfo(&info, IndexRecordOption::WithFreqs);
         postings.map(Some).map_err(|e| failed(&e))
     }
 }
@@ -59,23 +65,19 @@ pub(super) fn open_segments(searcher: &Searcher, fields: Fields) -> Option<Vec<S
     searcher.segment_readers().iter().map(|segment| Segment::open(segment, fields).ok()).collect()
 }
 
-/// Where the postings of a term are: one entry for each segment of the index in which the term was looked up.
-#[derive(Debug, Clone, Default)]
-pub struct Occurrences(Vec<Option<TermInfo>>);
-
-impl Occurrences {
-    /// Number of documents that contain the term, including removed ones.
-    pub fn documents(&self) -> u64 {
-        self.0.iter().flatten().map(|place| u64::from(place.doc_freq)).sum()
-    }
-}
-
 impl Lexical {
     /// Look up a term. The result belongs to this commit of the index.
     pub fn occurrences(&self, field: TermField, term: &str) -> Result<Occurrences> {
         let term = Term::from_field_text(self.fields.of(field), term);
-        let look_up = |segment: &Segment| segment.fields[field as usize].index.get_term_info(&term);
-        let places = self.segments.iter().map(look_up).collect::<std::io::Result<_>>();
-        places.map(Occurrences).map_err(|e| failed(&e))
+        let look_up = |segment: &Segment| {
+            let info = segment.fields[field as usize].index.get_term_info(&term)?;
+            Ok(info.map(|info| PostingList {
+                documents: info.doc_freq,
+                postings: info.postings_range,
+                positions: info.positions_range,
+            }))
+        };
+        let lists = self.segments.iter().map(look_up).collect::<std::io::Result<_>>();
+        lists.map(Occurrences).map_err(|e| failed(&e))
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rustc_hash::FxHashSet;
+use tantivy::indexer::LogMergePolicy;
 use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{Index, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, Term};
 
@@ -15,6 +16,10 @@ use crate::text::Analysis;
 
 /// Memory budget of the index writer, which flushes a segment when the budget is used up.
 const WRITER_BYTES: usize = 64 << 20;
+/// So many segments of about one size are merged.
+const SEGMENTS_OF_A_SIZE: usize = 4;
+/// Binary logarithm of the ratio up to which sizes are about the same.
+const SIZES_LOG_2: f64 = 2.0;
 
 /// The only writer of the lexical index. The caller must hold the indexer lock.
 pub struct LexicalWriter {
@@ -49,6 +54,7 @@ impl LexicalWriter {
         };
         let mark = mark_of(&index);
         let writer: IndexWriter = index.writer_with_num_threads(1, WRITER_BYTES).map_err(|e| failed(&e))?;
+        writer.set_merge_policy(Box::new(merge_policy()));
         // A writer that was killed before it listed a new file in the meta file leaves the new file behind. The next
         // commit would then fail to create a file of that name.
         writer.garbage_collect_files().wait().map_err(|e| failed(&e))?;
@@ -115,6 +121,14 @@ fn examine(index: &Index, data_dir: &Path) -> Result<()> {
     }
     let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into().map_err(|e| failed(&e))?;
     searcher_of(&reader, &mark).map(drop).ok_or_else(|| failed(&"holds other documents than it says"))
+}
+
+/// When segments are merged. A search looks each term up in every segment, so there are fewer than by default.
+fn merge_policy() -> LogMergePolicy {
+    let mut policy = LogMergePolicy::default();
+    policy.set_min_num_segments(SEGMENTS_OF_A_SIZE);
+    policy.set_level_log_size(SIZES_LOG_2);
+    policy
 }
 
 fn pre_tokenized(terms: Vec<String>) -> PreTokenizedString {
