@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from opencode_memory.models import Hit, SessionHit, Turn
 from opencode_memory.store import records
 from opencode_memory.store.amendments import put_amendments_first
 from opencode_memory.store.merge import merge
+
+_Found = TypeVar("_Found", SessionHit, Hit | SessionHit)
+_Key: TypeAlias = tuple[str, str, str]
+"""Database, session and message."""
 
 
 class FoundTurns:
@@ -30,8 +34,8 @@ class FoundTurns:
         *,
         explain: bool,
     ) -> None:
-        hits = (_hit(one, explain=explain) for one in found)
-        self._hits = {_key(hit.turn): hit for hit in hits}
+        self._waiting = (_hit(one, explain=explain) for one in found)
+        self._hits: dict[_Key, SessionHit] = {}
         self._read = read
         self._announces = announces
 
@@ -39,22 +43,29 @@ class FoundTurns:
         """Return the best, amendments first, with their texts. Copies of a turn are left out."""
         while not self._read_missing(hits := self._best(limit)):
             pass
-        return [replace(hit, rank=rank) for rank, hit in enumerate(hits, 1)]
+        return _ranked(hits)
 
     def show_with_memories(self, memories: Sequence[Hit], limit: int) -> list[Hit | SessionHit]:
         """Return the best of both in one ranked answer; see ``merge``."""
         while not self._read_missing(answer := merge(memories, self._best(limit), limit=limit)):
             pass
-        return answer
+        return _ranked(answer)
 
     def _best(self, limit: int) -> list[SessionHit]:
         """Return the best hits that can be shown as far as their texts were read."""
         copies: dict[bytes, SessionHit] = {}
-        for hit in self._hits.values():
+        for hit in self._all():
             copies.setdefault(hit.turn.digest, hit)
             if len(copies) == limit:
                 break
         return put_amendments_first([*copies.values()], self._announces)
+
+    def _all(self) -> Iterator[SessionHit]:
+        """Yield the turns that are not known to be hidden, best first. The last ones are rarely needed."""
+        yield from [*self._hits.values()]
+        for hit in self._waiting:
+            self._hits[_key(hit.turn)] = hit
+            yield hit
 
     def _read_missing(self, answer: Sequence[Hit | SessionHit]) -> bool:
         """Read the texts that an answer lacks. Forget turns that must not be shown. Return whether it lacked none."""
@@ -78,5 +89,9 @@ def _hit(found: Mapping[str, Any], *, explain: bool) -> SessionHit:
     )
 
 
-def _key(turn: Turn) -> tuple[str, str, str]:
+def _ranked(hits: Sequence[_Found]) -> list[_Found]:
+    return [hit if hit.rank == rank else replace(hit, rank=rank) for rank, hit in enumerate(hits, 1)]
+
+
+def _key(turn: Turn) -> _Key:
     return turn.database, turn.session, turn.message

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final, TypeVar
 
@@ -53,7 +52,8 @@ def with_turns(sources: str, filters: Mapping[str, Any], *, as_of: object, can_r
 def merge(memories: Sequence[Hit], turns: Sequence[SessionHit], *, limit: int) -> list[Hit | SessionHit]:
     """Merge two answers by relevance. Each keeps its own order, for which the ranking used more than the relevance.
 
-    A turn of a message that a shown memory was learned from is left out, and so is one with the text of a memory.
+    A turn of a message that a shown memory was learned from is left out, and so is one with the text of a memory. Hits
+    keep their ranks.
     """
     told = {(hit.memory.source.session, hit.memory.source.message) for hit in memories}
     texts = {_normal(hit.memory.content) for hit in memories}
@@ -69,7 +69,7 @@ def merge(memories: Sequence[Hit], turns: Sequence[SessionHit], *, limit: int) -
     while len(merged) < limit and (waiting or others):
         is_memory = not others or (waiting and waiting[0][0] + MEMORIES_FIRST >= others[0][0])
         merged.append((waiting if is_memory else others).pop(0)[1])
-    return [replace(hit, rank=rank) for rank, hit in enumerate(merged, 1)]
+    return merged
 
 
 def _with_relevance(hits: Sequence[_Found]) -> list[tuple[float, _Found]]:
