@@ -12,7 +12,7 @@ ENGINES: Final = ("ours", "lancedb", "chroma", "sqlite_vec", "zvec", "qdrant_edg
 """The compared engines. ``bare_sqlite`` is only the yardstick for inserts."""
 
 PACKAGES: Final = {
-    "ours": "opencode-memory",
+    "ours": "ocm-memory",
     "lancedb": "lancedb",
     "chroma": "chromadb",
     "sqlite_vec": "sqlite-vec",
