@@ -8,7 +8,8 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use opencode_memory_core::Engine;
-use opencode_memory_core::index::{lexical, snapshot};
+use opencode_memory_core::index::graph::snapshot;
+use opencode_memory_core::index::lexical;
 
 use support::files::{self, contents, copy, flip};
 use support::{Random, assert_clean, assert_holds, catch_up, embed, found, near, open, rebuild, remember, text};

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use opencode_memory_core::index::{lexical, snapshot};
+use opencode_memory_core::index::graph::snapshot;
+use opencode_memory_core::index::lexical;
 use opencode_memory_core::model::NewMemory;
 use opencode_memory_core::store::schema::FORMAT;
 use opencode_memory_core::store::{FILE, recovery};

@@ -10,7 +10,7 @@ use std::ffi::CString;
 use std::path::Path;
 
 use opencode_memory_core::index::catch_up::Control;
-use opencode_memory_core::index::snapshot;
+use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::model::NewMemory;
 use opencode_memory_core::{Clock, Engine, Error};
 

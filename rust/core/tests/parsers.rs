@@ -8,7 +8,12 @@
 
 mod support;
 
-use opencode_memory_core::index::snapshot::{self, Manifest};
+use half::f16;
+use opencode_memory_core::index::graph::build::Graph;
+use opencode_memory_core::index::graph::links::Links;
+use opencode_memory_core::index::graph::search::Vectors;
+use opencode_memory_core::index::graph::snapshot::{self, Manifest};
+use opencode_memory_core::index::slab::Slab;
 use opencode_memory_core::model::enums::{Category, Outcome, State, Status, Trust};
 use opencode_memory_core::model::{Memory, NewMemory};
 use opencode_memory_core::store::change::Head;
@@ -294,12 +299,44 @@ proptest! {
     }
 
     #[test]
+    fn i8_damaged_graph_is_refused_or_searched(count in 0_u16..60, edits in prop::collection::vec(any::<(prop::sample::Index, u8, u8)>(), 0..4), is_short: bool) {
+        let (content, slab) = graph(count);
+        let links = |content: &[u8]| Links::read(&mut &*content, 8, i64::from(count));
+        prop_assert_eq!(links(&content).unwrap().len(), usize::from(count));
+        prop_assert!(links(&content[..content.len() - 1]).is_err());
+        let damaged = damage(&content, &edits);
+        // The checksum of a file refuses damage first. A file with a right checksum may still be another program's.
+        let cut = if is_short { damaged.len() / 2 } else { damaged.len() };
+        if let Ok(links) = links(&damaged[..cut]) {
+            let vectors = Vectors { slab: &slab, slot_of: |embedding| u32::try_from(embedding - 1).ok() };
+            prop_assert!(links.search(&vectors, &[0.5; 8], 5, |_| true).len() <= 5);
+        }
+    }
+
+    #[test]
     fn manifest_names_no_file_of_another_folder(manifest in manifest(), path in "(\\.\\./|/|\\./|[a-z]{1,3}/)?[0-9]{1,8}\\.usearch(/\\.\\.)?") {
         let dir = support::folder();
         let examined = snapshot::examine(dir.path(), &Manifest { file: path.clone(), ..manifest });
         let message = examined.expect_err("there is no file").to_string();
         prop_assert_eq!(message.contains("invalid file name"), path.contains('/'), "{} {}", path, message);
     }
+}
+
+/// The file of a graph of that many vectors with eight components, and the vectors by slot.
+fn graph(count: u16) -> (Vec<u8>, Slab) {
+    let value = |number: u16, lane: u16| f16::from_f32(f32::from((number * 7 + lane * 3) % 11) / 31.0);
+    let rows: Vec<(i64, Vec<f16>)> =
+        (0..count).map(|number| (i64::from(number) + 1, (0..8).map(|lane| value(number, lane)).collect())).collect();
+    let mut slab = Slab::new(8);
+    for (slot, (_, row)) in (0..).zip(&rows) {
+        slab.put(slot, &row.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
+    }
+    let graph = Graph::new(8, rows.len(), 1).unwrap();
+    graph.add(&rows, 1, &|| false).unwrap();
+    let dir = support::folder();
+    let path = dir.path().join("g");
+    graph.save(&path).unwrap();
+    (std::fs::read(path).unwrap(), slab)
 }
 
 /// Number of cases of each property. The environment can increase it.

@@ -10,7 +10,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use opencode_memory_core::index::catch_up::{Control, LOCK};
-use opencode_memory_core::index::{lexical, snapshot};
+use opencode_memory_core::index::graph::snapshot;
+use opencode_memory_core::index::lexical;
 use opencode_memory_core::model::report::Outcome;
 use opencode_memory_core::model::{NewMemory, Patch, RecallRequest};
 use opencode_memory_core::{Engine, Error, Options};

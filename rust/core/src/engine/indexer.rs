@@ -110,7 +110,7 @@ impl Shared {
             let vectors = view.mirror.live_slots();
             let graph = match view.usable_graph() {
                 Some(loaded) => {
-                    view.outside_graph.len() >= GRAPH_TAIL.max(loaded.graph.len() / GRAPH_TAIL_SHARE)
+                    view.outside_graph.len() >= GRAPH_TAIL.max(loaded.links.len() / GRAPH_TAIL_SHARE)
                         || is_far_behind(&loaded.manifest.head, &head)
                 }
                 None => vectors >= self.options.graph_from,

@@ -9,8 +9,8 @@ use super::{Engine, Shared};
 use crate::clock::DAY_MS;
 use crate::error::{Error, Result};
 use crate::index::catch_up::{Control, Goals, Lock, catch_up, try_lock};
+use crate::index::graph::snapshot;
 use crate::index::lexical::{self, Lexical};
-use crate::index::snapshot;
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::platform;
 use crate::store::embedding::Model;
@@ -78,7 +78,7 @@ impl Engine {
             lexical_documents: view.lexical.as_ref().map_or(0, Lexical::documents),
             lexical_tail: view.overlay.len(),
             vectors: view.mirror.live_slots(),
-            graph_vectors: view.usable_graph().map_or(0, |loaded| loaded.graph.len()),
+            graph_vectors: view.usable_graph().map_or(0, |loaded| loaded.links.len()),
             seq: head.seq,
             store_id: head.store_id,
             bytes: (
@@ -103,8 +103,8 @@ impl Engine {
             report.index_problems.push("the lexical index cannot be read".into());
         }
         if let Some(manifest) = snapshot::manifest(&shared.data_dir) {
-            match snapshot::load(&shared.data_dir, &manifest, 1) {
-                Ok(graph) => report.graph_vectors = graph.len(),
+            match snapshot::links(&shared.data_dir, &manifest) {
+                Ok(links) => report.graph_vectors = links.len(),
                 Err(error) => report.index_problems.push(error.to_string()),
             }
         } else if snapshot::manifest_file(&shared.data_dir).exists() {

@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::index::{lexical, snapshot};
+use crate::index::graph::snapshot;
+use crate::index::lexical;
 use crate::store::{FILE, recovery};
 
 /// Folder of backups in the data directory.

@@ -116,7 +116,7 @@ impl Engine {
     pub fn open(data_dir: &Path, options: Options, clock: Clock) -> Result<Self> {
         lost_store::refuse_lost_store(data_dir)?;
         let store = Store::open(data_dir, options.read_only, clock.now_ms())?;
-        let view = SharedView::new(View::new(data_dir, options.graph_from, options.threads));
+        let view = SharedView::new(View::new(data_dir, options.graph_from));
         let runs_in_background = options.background && !options.read_only;
         let turns = turns::SessionIndex::new(data_dir, options.read_only);
         let shared = Arc::new(Shared {

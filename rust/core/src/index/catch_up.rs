@@ -8,9 +8,9 @@ use std::path::Path;
 
 use half::f16;
 
+use super::graph::build::Graph;
+use super::graph::snapshot::{self, Manifest};
 use super::lexical::{LexicalWriter, Mark};
-use super::snapshot::{self, Manifest};
-use super::vector::Graph;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::model::Trust;

@@ -1,19 +1,17 @@
 //! Derived indexes. They contain no data of their own and can be rebuilt from the store at any time (I3).
 //!
-//! `lexical` searches words. `vector` is a graph over vectors, for stores that are too large to scan. `exact` compares
+//! `lexical` searches words. `graph` connects near vectors, for stores that are too large to scan. `exact` compares
 //! vectors exactly, and `quantised` and `signs` preselect the vectors to compare; `slab` holds all three forms.
 //! `catch_up` is the only writer of derived files and holds the indexer lock while it writes (I4).
 
 pub mod bm25;
 pub mod catch_up;
 pub mod exact;
+pub mod graph;
 pub mod lexical;
 pub mod occurrences;
 pub(crate) mod quantised;
 mod sealed;
-pub mod search_slots;
 pub(crate) mod signs;
 pub mod slab;
-pub mod snapshot;
 pub mod turns;
-pub mod vector;

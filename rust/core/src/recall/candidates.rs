@@ -89,11 +89,11 @@ pub fn by_meaning(
     let chunks = (depth * mirror.live_slots()).div_ceil(mirror.len().max(1)).max(depth);
     let found = if share >= NEARLY_ALL {
         // Request a few more results, because the filter drops some of them afterwards.
-        let mut found = loaded.graph.search_all(query, (chunks as f64 / share).ceil() as usize + 4)?;
+        let mut found = loaded.search(mirror, query, (chunks as f64 / share).ceil() as usize + 4, |_| true);
         found.retain(|embedding| allows_embedding(*embedding));
         found
     } else {
-        loaded.graph.search(query, chunks, allows_embedding)?
+        loaded.search(mirror, query, chunks, allows_embedding)
     };
     // The graph stops early in a region where the filter passes few rows. Only a scan is reliable then.
     let expected = depth.min((share * mirror.len() as f64 / 2.0) as usize);

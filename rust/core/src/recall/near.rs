@@ -66,7 +66,7 @@ pub fn near_many(
     outside.dedup();
     let (mut proposed, mut crowded) = (Vec::new(), Vec::new());
     for query in &mut queries {
-        let found = loaded.graph.search_all(query.exact, PROPOSED)?;
+        let found = loaded.search(mirror, query.exact, PROPOSED, |_| true);
         let slots = |embedding: i64| mirror.slots_of_embedding(embedding);
         let is_near = |slot: &u32| mirror.cosine_of_slot(query.exact, *slot) >= least;
         if found.iter().copied().flat_map(slots).filter(is_near).count() >= CROWDED {

@@ -140,6 +140,12 @@ impl Mirror {
         self.slot_embedding[slot as usize]
     }
 
+    /// A slot that contains an embedding, maybe of a deleted memory; `None` if there is none.
+    #[inline]
+    pub fn slot_of_embedding(&self, embedding: i64) -> Option<u32> {
+        self.first_slot_of.get(embedding as usize).copied().filter(|slot| *slot != NONE)
+    }
+
     /// All slots that contain an embedding.
     #[inline]
     pub fn slots_of_embedding(&self, embedding: i64) -> impl Iterator<Item = u32> + '_ {

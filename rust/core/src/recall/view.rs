@@ -9,9 +9,10 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use super::mirror::Mirror;
 use super::overlay::Overlay;
 use crate::error::Result;
+use crate::index::graph::links::Links;
+use crate::index::graph::search::Vectors;
+use crate::index::graph::snapshot::{self, Manifest};
 use crate::index::lexical::{self, Lexical, Places};
-use crate::index::snapshot::{self, Manifest};
-use crate::index::vector::Graph;
 use crate::platform;
 use crate::store::{Snapshot, Store, change};
 
@@ -21,20 +22,27 @@ const LISTED: usize = 20_000;
 /// Version of a file; `None` if there is none.
 type Stamp = Option<platform::Stamp>;
 
-/// A loaded graph with its manifest.
+/// A loaded graph, whose vectors are those of the mirror.
 #[derive(Debug)]
 pub struct LoadedGraph {
-    /// The graph.
-    pub graph: Graph,
+    /// Its links.
+    pub links: Links,
     /// Its manifest.
     pub manifest: Manifest,
+}
+
+impl LoadedGraph {
+    /// Find the embeddings nearest to a query among those that `allows` accepts, nearest first, by eight bits.
+    pub fn search(&self, mirror: &Mirror, query: &[f32], limit: usize, allows: impl Fn(i64) -> bool) -> Vec<i64> {
+        let slot_of = |embedding| mirror.slot_of_embedding(embedding);
+        self.links.search(&Vectors { slab: mirror.slab(), slot_of }, query, limit, allows)
+    }
 }
 
 /// All data a recall reads, except the memories themselves.
 #[derive(Debug)]
 pub struct View {
     data_dir: PathBuf,
-    threads: usize,
     /// Up to this number of vectors, a scan is used: it is exact and not slower than the graph.
     pub scan_all: usize,
     /// Filter columns and vectors.
@@ -64,10 +72,9 @@ pub type Current<'a> = (RwLockReadGuard<'a, View>, Snapshot<'a>);
 
 impl View {
     /// Create an empty view. The first refresh fills it.
-    pub fn new(data_dir: &Path, scan_all: usize, threads: usize) -> Self {
+    pub fn new(data_dir: &Path, scan_all: usize) -> Self {
         Self {
             data_dir: data_dir.to_owned(),
-            threads,
             scan_all,
             mirror: Mirror::default(),
             lexical: None,
@@ -173,7 +180,7 @@ impl View {
         }
         let Some(loaded) = self.usable_graph() else { return };
         let allocated = self.mirror.allocated_slots();
-        let is_outside = |slot: &u32| !loaded.graph.contains(self.mirror.embedding_of_slot(*slot));
+        let is_outside = |slot: &u32| !loaded.links.contains(self.mirror.embedding_of_slot(*slot));
         let new: Vec<u32> = allocated[self.slots_seen..].iter().copied().filter(is_outside).collect();
         self.slots_seen = allocated.len();
         self.outside_graph.extend(new);
@@ -240,11 +247,11 @@ impl SharedView {
     fn load_new_graph(&self) {
         let Some(_loader) = self.stale_graph().and_then(|_| self.graph_loader.try_lock()) else { return };
         // Another thread may have loaded the graph before the lock was acquired.
-        let Some((data_dir, threads, stamp)) = self.stale_graph() else { return };
+        let Some((data_dir, stamp)) = self.stale_graph() else { return };
         let graph = snapshot::manifest(&data_dir).and_then(|manifest| {
             // A file with a wrong checksum is not loaded. Until the graph is rebuilt, recalls scan all vectors.
-            let graph = snapshot::load(&data_dir, &manifest, threads).ok()?;
-            Some(LoadedGraph { graph, manifest })
+            let links = snapshot::links(&data_dir, &manifest).ok()?;
+            Some(LoadedGraph { links, manifest })
         });
         // Free the old graph after releasing the lock, because freeing it takes milliseconds.
         let _old = {
@@ -256,10 +263,10 @@ impl SharedView {
     }
 
     /// Arguments for loading a graph; `None` if the loaded graph is the newest generation.
-    fn stale_graph(&self) -> Option<(PathBuf, usize, Stamp)> {
+    fn stale_graph(&self) -> Option<(PathBuf, Stamp)> {
         let view = self.view.read();
         let stamp = platform::stamp(&snapshot::manifest_file(&view.data_dir));
-        (stamp != view.graph_stamp).then(|| (view.data_dir.clone(), view.threads, stamp))
+        (stamp != view.graph_stamp).then(|| (view.data_dir.clone(), stamp))
     }
 }
 
@@ -276,7 +283,7 @@ mod tests {
             Engine::open(folder.path(), Options { background: false, ..Options::default() }, Clock::fixed(1)).unwrap(),
         );
         let store = Store::open(folder.path(), false, 1).unwrap();
-        let shared = SharedView::new(View::new(folder.path(), 10, 1));
+        let shared = SharedView::new(View::new(folder.path(), 10));
         drop(shared.current(&store).unwrap());
         let loader = shared.graph_loader.lock();
         fs_err::create_dir_all(snapshot::folder(folder.path())).unwrap();

@@ -1,7 +1,7 @@
-//! Vector graph: usearch HNSW over eight-bit vectors, for stores that are too large to scan.
+//! Builds and extends the graph: usearch HNSW over eight-bit vectors.
 //!
-//! The graph only proposes candidates, which are scored again with the exact vectors. Eight bits are enough to search
-//! the graph and take half the memory of sixteen. The keys are those of embeddings, whose vectors never change.
+//! Eight bits are enough for a graph and take half the memory of sixteen. The keys are those of embeddings, whose vectors
+//! never change.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,17 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use half::f16;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
-use super::quantised;
-use super::search_slots::{SEARCHES_AT_ONCE, SearchSlots};
 use crate::error::{Error, Result};
+use crate::index::quantised;
 
 /// HNSW: links per node.
 pub const CONNECTIVITY: usize = 16;
 /// HNSW: candidates considered while adding.
 pub const EF_CONSTRUCTION: usize = 128;
-/// HNSW: candidates considered while searching.
-pub const EF_SEARCH: usize = 64;
-
 /// Number of vectors that a thread takes at once. Between two batches, it checks for an interruption.
 const ADD_BATCH: usize = 256;
 
@@ -27,11 +23,10 @@ const ADD_BATCH: usize = 256;
 /// content instead, which takes memory for a moment.
 const IS_NAMED_BY_CODE_PAGE: bool = cfg!(windows);
 
-/// The graph.
+/// A graph with its vectors.
 pub struct Graph {
     index: Index,
     dimension: usize,
-    slots: SearchSlots,
 }
 
 impl std::fmt::Debug for Graph {
@@ -45,7 +40,7 @@ impl Graph {
     pub fn new(dimension: usize, capacity: usize, threads: usize) -> Result<Self> {
         let mut index = Index::new(&options(dimension)).map_err(|e| failed(&e))?;
         set_metric(&mut index, dimension);
-        let graph = Self { index, dimension, slots: SearchSlots::new(SEARCHES_AT_ONCE) };
+        let graph = Self { index, dimension };
         graph.grow(capacity, threads)?;
         Ok(graph)
     }
@@ -62,17 +57,14 @@ impl Graph {
         }
         // The file contains neither the metric nor the thread contexts.
         set_metric(&mut index, dimension);
-        index.change_expansion_search(EF_SEARCH);
-        let graph = Self { index, dimension, slots: SearchSlots::new(SEARCHES_AT_ONCE) };
+        let graph = Self { index, dimension };
         graph.grow(0, threads)?;
         Ok(graph)
     }
 
-    /// Reserve space for `more` vectors, which up to `threads` threads may add. No search may run meanwhile.
+    /// Reserve space for `more` vectors, which up to `threads` threads may add.
     pub fn grow(&self, more: usize, threads: usize) -> Result<()> {
-        // usearch has one pool of contexts for adding and searching. `slots` limits the searches to the pool.
-        let contexts = threads.max(SEARCHES_AT_ONCE);
-        self.index.reserve_capacity_and_threads(self.index.size() + more, contexts).map_err(|e| failed(&e))
+        self.index.reserve_capacity_and_threads(self.index.size() + more, threads).map_err(|e| failed(&e))
     }
 
     /// Add vectors with `threads` threads.
@@ -121,23 +113,6 @@ impl Graph {
         self.index.save(name).map_err(|e| failed(&e))
     }
 
-    /// Find the embedding keys nearest to a query among those that `allows` accepts, by eight-bit distance.
-    pub fn search(&self, query: &[f32], limit: usize, allows: impl Fn(i64) -> bool) -> Result<Vec<i64>> {
-        let _slot = self.slots.acquire();
-        let found = self
-            .index
-            .filtered_search(&quantised::quantise(query), limit, |key| allows(key as i64))
-            .map_err(|e| failed(&e))?;
-        Ok(found.keys.into_iter().map(|key| key as i64).collect())
-    }
-
-    /// Find the embedding keys nearest to a query, by eight-bit distance. Faster than a search with a predicate.
-    pub fn search_all(&self, query: &[f32], limit: usize) -> Result<Vec<i64>> {
-        let _slot = self.slots.acquire();
-        let found = self.index.search(&quantised::quantise(query), limit).map_err(|e| failed(&e))?;
-        Ok(found.keys.into_iter().map(|key| key as i64).collect())
-    }
-
     /// Number of vectors in the graph.
     pub fn len(&self) -> usize {
         self.index.size()
@@ -146,11 +121,6 @@ impl Graph {
     /// Whether the graph has no vectors.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Whether the graph contains an embedding.
-    pub fn contains(&self, key: i64) -> bool {
-        self.index.contains(key as u64)
     }
 }
 
@@ -161,7 +131,7 @@ fn options(dimension: usize) -> IndexOptions {
         quantization: ScalarKind::I8,
         connectivity: CONNECTIVITY,
         expansion_add: EF_CONSTRUCTION,
-        expansion_search: EF_SEARCH,
+        expansion_search: 0, // usearch takes its default. Recalls search with `links`.
         multi: false,
     }
 }
@@ -177,31 +147,4 @@ fn set_metric(index: &mut Index, dimension: usize) {
 
 fn failed(error: &impl std::fmt::Display) -> Error {
     Error::Index { index: "vector", message: error.to_string() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn saved_and_loaded_graph_finds_each_vector_nearest_to_itself() {
-        let rows: Vec<(i64, Vec<f16>)> = (0..200_i32)
-            .map(|number| {
-                let raw: Vec<f32> = (0..64).map(|lane| ((number + 3) * (lane + 7) % 257) as f32 - 128.0).collect();
-                let length = raw.iter().map(|value| value * value).sum::<f32>().sqrt();
-                (i64::from(number) + 1, raw.iter().map(|value| f16::from_f32(value / length)).collect())
-            })
-            .collect();
-        let graph = Graph::new(64, rows.len(), 2).unwrap();
-        graph.add(&rows, 2, &|| false).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("g");
-        graph.save(&path).unwrap();
-        let loaded = Graph::load(&path, 64, 2).unwrap();
-        assert_eq!(loaded.len(), 200);
-        let query: Vec<f32> = rows[41].1.iter().map(|value| value.to_f32()).collect();
-        let all = loaded.search(&query, 5, |_| true).unwrap();
-        assert!(all.contains(&42), "{all:?}");
-        assert!(!loaded.search(&query, 5, |key| key != 42).unwrap().contains(&42));
-    }
 }

@@ -3,19 +3,23 @@
 //! Order of writing (I5): first the graph under a partial name is written, synced, hashed and renamed, and its folder
 //! is synced. Then the manifest is written in the same way, and then older graphs are removed. A manifest therefore
 //! never names an incomplete file. A graph is loaded only if its checksum matches (I8), because a damaged file can
-//! crash usearch.
+//! crash usearch. Recalls read only its links.
 
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::sealed;
-use super::vector::{CONNECTIVITY, EF_CONSTRUCTION, Graph};
+use super::build::{CONNECTIVITY, EF_CONSTRUCTION, Graph};
+use super::links::Links;
 use crate::error::{Error, Result};
+use crate::index::sealed;
 use crate::store::change::Head;
 use crate::{durable, platform, store};
+
+/// Number of bytes read from a file at once.
+const READ_AT_ONCE: usize = 1 << 18;
 
 /// Name of the folder in the data directory.
 pub const FOLDER: &str = "vectors";
@@ -73,17 +77,32 @@ pub fn examine(data_dir: &Path, manifest: &Manifest) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Load the graph that a manifest names.
+/// Read the links of the graph that a manifest names.
+pub fn links(data_dir: &Path, manifest: &Manifest) -> Result<Links> {
+    let path = examine(data_dir, manifest)?;
+    let file = fs_err::File::open(&path).map_err(|source| Error::storage("read", &path, source))?;
+    let mut file = BufReader::with_capacity(READ_AT_ONCE, file);
+    let links = Links::read(&mut file, manifest.dimension, manifest.last_embedding)?;
+    check_count(&path, links.len(), manifest)?;
+    Ok(links)
+}
+
+/// Load the graph that a manifest names, to extend it.
 pub fn load(data_dir: &Path, manifest: &Manifest, threads: usize) -> Result<Graph> {
     let path = examine(data_dir, manifest)?;
     let graph = Graph::load(&path, manifest.dimension, threads)?;
-    if graph.len() != manifest.vectors {
-        return Err(Error::Index {
-            index: "vector",
-            message: format!("{} contains {} vectors instead of {}", path.display(), graph.len(), manifest.vectors),
-        });
-    }
+    check_count(&path, graph.len(), manifest)?;
     Ok(graph)
+}
+
+fn check_count(path: &Path, count: usize, manifest: &Manifest) -> Result<()> {
+    if count == manifest.vectors {
+        return Ok(());
+    }
+    Err(Error::Index {
+        index: "vector",
+        message: format!("{} contains {count} vectors instead of {}", path.display(), manifest.vectors),
+    })
 }
 
 /// Write a new generation; the caller holds the indexer lock.
@@ -181,7 +200,7 @@ fn digest(path: &Path) -> Result<(u64, String)> {
     let fail = |source| Error::storage("read", path, source);
     let mut file = fs_err::File::open(path).map_err(fail)?;
     let mut hasher = Xxh3::new();
-    let mut buffer = vec![0_u8; 1 << 20];
+    let mut buffer = vec![0_u8; READ_AT_ONCE];
     let mut bytes = 0;
     loop {
         let read = file.read(&mut buffer).map_err(fail)?;

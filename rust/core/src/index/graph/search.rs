@@ -1,0 +1,222 @@
+//! Search of a graph for the vectors nearest to a query.
+//!
+//! The vectors are compared by eight bits. They lie in the mirror, so the graph needs none of its own. An embedding whose
+//! memories were all deleted may have no vector there. Searches pass through such nodes to the nodes behind them.
+
+use std::collections::BinaryHeap;
+
+use super::links::Links;
+use crate::index::exact::Best;
+use crate::index::quantised::quantise;
+use crate::index::slab::Slab;
+
+/// HNSW: nearest vectors considered while searching.
+const EF_SEARCH: usize = 64;
+/// Number of nodes without a vector that a search passes through. They are as cheap as links, but a purged project may
+/// leave a region of them.
+const MOST_EMPTY: usize = 1_024;
+
+/// The vectors that a search compares.
+pub struct Vectors<'a, S> {
+    /// The vectors by slot.
+    pub slab: &'a Slab,
+    /// Returns a slot with the vector of an embedding; `None` if there is none.
+    pub slot_of: S,
+}
+
+impl Links {
+    /// Find the embeddings nearest to a query among those that `allows` accepts, nearest first.
+    pub fn search(
+        &self,
+        vectors: &Vectors<'_, impl Fn(i64) -> Option<u32>>,
+        query: &[f32],
+        limit: usize,
+        allows: impl Fn(i64) -> bool,
+    ) -> Vec<i64> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        let query = quantise(query);
+        let start = self.descend(vectors, &query);
+        let mut best = Best::new(limit.max(EF_SEARCH));
+        let visited = vec![0; self.len().div_ceil(64)];
+        let mut walk = Walk { links: self, vectors, visited, fresh: Vec::new(), empty: Vec::new(), passed: 0 };
+        let mut waiting = BinaryHeap::new();
+        walk.visit(&[start]);
+        loop {
+            for (node, slot) in walk.fresh.drain(..) {
+                let product = vectors.slab.rough_product(&query, slot);
+                if product as f32 > best.threshold() {
+                    waiting.push((product, node));
+                    if allows(self.embedding(node)) {
+                        best.offer(node, product as f32);
+                    }
+                }
+            }
+            match waiting.pop() {
+                Some((product, node)) if product as f32 >= best.threshold() => walk.visit(self.of(node)),
+                _ => break,
+            }
+        }
+        let found = best.into_sorted().into_iter().take(limit);
+        found.map(|scored| self.embedding(scored.item)).collect()
+    }
+
+    /// Follow the links of the upper levels to the node nearest to the query.
+    fn descend(&self, vectors: &Vectors<'_, impl Fn(i64) -> Option<u32>>, query: &[i8]) -> u32 {
+        let product = |node: u32| {
+            (vectors.slot_of)(self.embedding(node)).map_or(i32::MIN, |slot| vectors.slab.rough_product(query, slot))
+        };
+        let (mut nearest, mut greatest) = (self.entry(), product(self.entry()));
+        for level in (1..=self.upper_levels()).rev() {
+            loop {
+                let linked = self.above(level, nearest);
+                for slot in linked.iter().filter_map(|node| (vectors.slot_of)(self.embedding(*node))) {
+                    vectors.slab.prefetch(slot);
+                }
+                let next = linked.iter().map(|node| (product(*node), *node)).max();
+                match next.filter(|next| next.0 > greatest) {
+                    Some(next) => (greatest, nearest) = next,
+                    None => break,
+                }
+            }
+        }
+        nearest
+    }
+}
+
+/// The way of one search through the lowest level.
+struct Walk<'a, S> {
+    links: &'a Links,
+    vectors: &'a Vectors<'a, S>,
+    /// Bit of each node that was visited.
+    visited: Vec<u64>,
+    /// Nodes visited last, with the slots of their vectors.
+    fresh: Vec<(u32, u32)>,
+    /// Nodes without a vector whose links were not followed yet.
+    empty: Vec<u32>,
+    /// Number of nodes without a vector whose links were followed.
+    passed: usize,
+}
+
+impl<S: Fn(i64) -> Option<u32>> Walk<'_, S> {
+    /// Collect the nodes that were not visited yet, and prefetch their vectors. Nodes without a vector are replaced by
+    /// those behind them.
+    fn visit(&mut self, nodes: &[u32]) {
+        self.collect(nodes);
+        while self.passed < MOST_EMPTY
+            && let Some(node) = self.empty.pop()
+        {
+            self.passed += 1;
+            self.collect(self.links.of(node));
+        }
+    }
+
+    #[inline]
+    fn collect(&mut self, nodes: &[u32]) {
+        for &node in nodes {
+            let (word, bit) = (&mut self.visited[node as usize / 64], 1 << (node % 64));
+            if *word & bit != 0 {
+                continue;
+            }
+            *word |= bit;
+            match (self.vectors.slot_of)(self.links.embedding(node)) {
+                Some(slot) => {
+                    self.vectors.slab.prefetch(slot);
+                    self.fresh.push((node, slot));
+                }
+                None => self.empty.push(node),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+
+    use super::super::build::Graph;
+    use super::*;
+    use crate::index::exact;
+
+    const DIMENSION: usize = 64;
+
+    /// Unit vectors around some centres, by a fixed sequence of pseudo-random numbers.
+    fn clustered(count: usize, centres: usize) -> Vec<Vec<f32>> {
+        let mut state = 7_u64;
+        let mut noise = move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f32 / (1 << 24) as f32 - 0.5
+        };
+        let centres: Vec<Vec<f32>> = (0..centres).map(|_| (0..DIMENSION).map(|_| noise()).collect()).collect();
+        let around = |centre: &[f32], noise: &mut dyn FnMut() -> f32| {
+            let raw: Vec<f32> = centre.iter().map(|value| value + 0.7 * noise()).collect();
+            let length = raw.iter().map(|value| value * value).sum::<f32>().sqrt();
+            raw.iter().map(|value| value / length).collect()
+        };
+        (0..count).map(|number| around(&centres[number % centres.len()], &mut noise)).collect()
+    }
+
+    /// A graph, read from its file, of vectors whose embeddings count from 1, and the slab with vector N in slot N.
+    fn prepared(vectors: &[Vec<f32>]) -> (Links, Slab) {
+        let halves = |vector: &[f32]| vector.iter().map(|value| f16::from_f32(*value)).collect::<Vec<f16>>();
+        let rows: Vec<(i64, Vec<f16>)> = (1..).zip(vectors.iter().map(|vector| halves(vector))).collect();
+        let mut slab = Slab::new(DIMENSION);
+        for (slot, (_, row)) in (0..).zip(&rows) {
+            slab.put(slot, &row.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
+        }
+        let graph = Graph::new(DIMENSION, rows.len(), 1).unwrap();
+        graph.add(&rows, 1, &|| false).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g");
+        graph.save(&path).unwrap();
+        let content = std::fs::read(path).unwrap();
+        let links = Links::read(&mut content.as_slice(), DIMENSION, rows.len() as i64).unwrap();
+        assert_eq!((links.len(), links.contains(1), links.contains(0)), (rows.len(), true, false));
+        (links, slab)
+    }
+
+    /// Share of the ten nearest accepted vectors that searches find, if some embeddings have no vector.
+    fn share_found(
+        all: &[Vec<f32>],
+        has_vector: impl Fn(i64) -> bool + Copy,
+        allows: impl Fn(i64) -> bool + Copy,
+    ) -> f64 {
+        let (links, slab) = prepared(all);
+        let vectors =
+            Vectors { slab: &slab, slot_of: |embedding: i64| has_vector(embedding).then(|| embedding as u32 - 1) };
+        let (mut found, mut wanted) = (0, 0);
+        for query in all.iter().step_by(41) {
+            let mut nearest = Best::new(10);
+            for (embedding, slot) in (1..).zip(0..all.len() as u32) {
+                if has_vector(embedding) && allows(embedding) {
+                    nearest.offer(embedding, exact::dot(query, slab.get(slot)));
+                }
+            }
+            let answer = links.search(&vectors, query, 64, allows);
+            assert!(answer.iter().all(|embedding| has_vector(*embedding) && allows(*embedding)));
+            let nearest = nearest.into_sorted();
+            wanted += nearest.len();
+            found += nearest.iter().filter(|scored| answer.contains(&scored.item)).count();
+        }
+        f64::from(found as u32) / f64::from(wanted as u32)
+    }
+
+    #[test]
+    fn search_finds_the_nearest_vectors() {
+        let all = clustered(4_000, 40);
+        assert!(share_found(&all, |_| true, |_| true) > 0.98);
+        assert!(share_found(&all, |_| true, |embedding| embedding % 3 == 0) > 0.98);
+    }
+
+    #[test]
+    fn search_passes_through_nodes_without_a_vector() {
+        let all = clustered(4_000, 40);
+        assert!(share_found(&all, |embedding| embedding % 23 == 0, |_| true) > 0.95);
+        // Whole clusters, as after the deletion of a project.
+        assert!(share_found(&all, |embedding| embedding % 40 >= 12, |_| true) > 0.95);
+        let (links, slab) = prepared(&all);
+        let none = Vectors { slab: &slab, slot_of: |_| None };
+        assert_eq!(links.search(&none, &all[0], 10, |_| true), Vec::<i64>::new());
+    }
+}
