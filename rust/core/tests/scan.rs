@@ -24,7 +24,7 @@ fn long_scan_equals_exact_comparison_of_all_vectors() {
 }
 
 #[test]
-fn scan_that_begins_with_signs_finds_the_nearest() {
+fn scan_of_all_listed_rows_equals_exact_comparison() {
     check_scan(20_000, 10);
 }
 
@@ -70,23 +70,24 @@ fn check_scan(count: usize, questions: usize) {
     }
 }
 
-/// Number of memories whose facts are too many to be listed before a scan.
+/// Numbers of memories, of which one of three is an event. The others are facts.
 const MANY: usize = 33_000;
+const VERY_MANY: usize = 66_000;
 
-fn is_fact(number: usize) -> bool {
-    !number.is_multiple_of(3)
+fn is_event(number: usize) -> bool {
+    number.is_multiple_of(3)
 }
 
-/// A store without graph, two thirds of it facts, with these vectors.
-fn store_of_many(dir: &std::path::Path, vector_of: impl Fn(usize) -> Vec<f32>) -> Engine {
+/// A store of `count` memories without graph, with these vectors.
+fn store_of_many(dir: &std::path::Path, count: usize, vector_of: impl Fn(usize) -> Vec<f32>) -> Engine {
     let engine = open_with(dir, Options { graph_from: 1_000_000, ..options() });
-    let category = |number| if is_fact(number) { Category::Fact } else { Category::Event };
-    let memories = (0..MANY).map(|number| NewMemory { category: category(number), ..NewMemory::new(text(number)) });
+    let category = |number| if is_event(number) { Category::Event } else { Category::Fact };
+    let memories = (0..count).map(|number| NewMemory { category: category(number), ..NewMemory::new(text(number)) });
     engine.remember_many(memories.collect()).expect("a write");
-    let number_of: std::collections::HashMap<String, usize> = (0..MANY).map(|number| (text(number), number)).collect();
+    let number_of: std::collections::HashMap<String, usize> = (0..count).map(|number| (text(number), number)).collect();
     engine.activate_model(MODEL, DIMENSION).expect("a model");
     let chunks: Vec<_> = engine
-        .pending_embeddings(0, MANY)
+        .pending_embeddings(0, count)
         .expect("what waits")
         .into_iter()
         .map(|one| (one.key, vec![Chunk { vector: Some(vector_of(number_of[&one.text])), text: one.text }]))
@@ -95,16 +96,24 @@ fn store_of_many(dir: &std::path::Path, vector_of: impl Fn(usize) -> Vec<f32>) -
     engine
 }
 
-/// Compare the facts that are found with an exact comparison of all facts.
-fn check_facts(engine: &Engine, query: Vec<f32>, vector_of: impl Fn(usize) -> Vec<f32>) {
+/// Compare the memories of a category that are found with an exact comparison of all of them.
+fn check_found(
+    engine: &Engine,
+    count: usize,
+    category: Category,
+    query: Vec<f32>,
+    vector_of: impl Fn(usize) -> Vec<f32>,
+) {
     let cosine = |number: usize| -> f32 {
         let stored = vector_of(number).into_iter().map(|value| f16::from_f32(value).to_f32());
         query.iter().zip(stored).map(|(a, b)| a * b).sum()
     };
-    let mut exact: Vec<(f32, String)> =
-        (0..MANY).filter(|number| is_fact(*number)).map(|number| (cosine(number), text(number))).collect();
+    let mut exact: Vec<(f32, String)> = (0..count)
+        .filter(|number| is_event(*number) == (category == Category::Event))
+        .map(|number| (cosine(number), text(number)))
+        .collect();
     exact.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let selection = Selection { categories: vec![Category::Fact], ..Selection::of(Scope::Everything) };
+    let selection = Selection { categories: vec![category], ..Selection::of(Scope::Everything) };
     let request = RecallRequest { vector: Some(query), selection, limit: 10, nearest: true, ..near("") };
     let expected: Vec<String> = exact.into_iter().take(10).map(|(_, content)| content).collect();
     assert_eq!(support::found(engine, &request), expected);
@@ -114,9 +123,19 @@ fn check_facts(engine: &Engine, query: Vec<f32>, vector_of: impl Fn(usize) -> Ve
 fn scan_of_all_signs_finds_the_nearest_that_pass_the_filter() {
     let dir = support::folder();
     let vector_of = |number| vector(&text(number));
-    let engine = store_of_many(dir.path(), vector_of);
+    let engine = store_of_many(dir.path(), MANY, vector_of);
     for number in 0..5 {
-        check_facts(&engine, vector(&format!("question {number}")), vector_of);
+        check_found(&engine, MANY, Category::Fact, vector(&format!("question {number}")), vector_of);
+    }
+}
+
+#[test]
+fn scan_of_many_listed_rows_begins_with_signs_and_finds_the_nearest() {
+    let dir = support::folder();
+    let vector_of = |number| vector(&text(number));
+    let engine = store_of_many(dir.path(), VERY_MANY, vector_of);
+    for number in 0..5 {
+        check_found(&engine, VERY_MANY, Category::Event, vector(&format!("question {number}")), vector_of);
     }
 }
 
@@ -126,12 +145,12 @@ fn scan_of_all_signs_goes_on_while_the_nearest_do_not_pass_the_filter() {
     let query = vector("question");
     // All events are nearer to the query than any fact.
     let vector_of = |number| {
-        let pull = if is_fact(number) { -1.0 } else { 3.0 };
+        let pull = if is_event(number) { 3.0 } else { -1.0 };
         let own = vector(&text(number));
         let raw: Vec<f32> = own.iter().zip(&query).map(|(a, b)| a + pull * b).collect();
         let length = raw.iter().map(|value| value * value).sum::<f32>().sqrt();
         raw.iter().map(|value| value / length).collect::<Vec<f32>>()
     };
-    let engine = store_of_many(dir.path(), vector_of);
-    check_facts(&engine, query.clone(), vector_of);
+    let engine = store_of_many(dir.path(), MANY, vector_of);
+    check_found(&engine, MANY, Category::Fact, query.clone(), vector_of);
 }
