@@ -10,6 +10,8 @@ use crate::store::{memory, project};
 
 /// Number of rows sampled to estimate the selectivity of a filter.
 const SAMPLE: usize = 128;
+/// Multiplier that scatters the sampled rows.
+const SCATTER: usize = 0x9E37_79B1;
 
 /// A [`Selection`] resolved to keys and columns of the mirror.
 #[derive(Debug)]
@@ -148,7 +150,9 @@ impl Filter {
         if self.count_listed(mirror) > few {
             let step = (all / SAMPLE).max(1);
             let sampled = all.div_ceil(step);
-            let sample = || (0..all).step_by(step).map(|place| mirror.row(place as u32)).filter(|row| row.alive);
+            // Not at equal distances, which may meet one kind of memory each time if kinds alternate.
+            let place = |at: usize| (at + (at.wrapping_mul(SCATTER) >> 8) % step).min(all - 1);
+            let sample = || (0..all).step_by(step).map(|at| mirror.row(place(at) as u32)).filter(|row| row.alive);
             let allowed = sample().filter(|row| self.allows(row)).count();
             // Count exactly near the bound, because a wrong estimate costs a search of the whole graph.
             if 2 * allowed * all / sampled > 3 * few {
