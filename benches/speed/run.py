@@ -42,6 +42,10 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark. Return 1 if an engine failed."""
     options = _parser().parse_args(arguments)
+    for name in ("n", "queries", "rounds", "starts", "inserts"):
+        if getattr(options, name) < 1:
+            print(f"--{name}: must be at least 1", file=sys.stderr)
+            return 2
     engines = tuple(options.engines.split(","))
     unknown = set(engines) - set(ENGINES)
     if unknown:
