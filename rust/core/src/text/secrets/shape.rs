@@ -11,21 +11,8 @@ const ENCODINGS: &[&str] = &[
 /// Whether a value contains a placeholder: `<token>`, `${TOKEN}`, `xxxx`, `...`, or a replacement by this module.
 pub(super) fn has_placeholder(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    let marks = [
-        "${",
-        "{{",
-        "$(",
-        "<",
-        "...",
-        "…",
-        "****",
-        "xxxx",
-        "redacted",
-        "changeme",
-        "change-me",
-        "change_me",
-        "placeholder",
-    ];
+    let marks =
+        ["${", "{{", "$(", "<", "...", "…", "****", "redacted", "changeme", "change-me", "change_me", "placeholder"];
     let words = [
         "your-",
         "your_",
@@ -40,9 +27,17 @@ pub(super) fn has_placeholder(value: &str) -> bool {
     ];
     marks.iter().chain(&words).any(|mark| lower.contains(mark))
         || value.contains("example")
+        || is_crossed_out(&lower)
         || is_variable(value)
         || value.starts_with(['{', '['])
         || value.chars().all(|c| value.starts_with(c))
+}
+
+/// Whether at least a quarter of a value in lower case is `xxxx` or longer. A random token may contain `xxxx`, too.
+fn is_crossed_out(lower: &str) -> bool {
+    let runs = lower.split(|c: char| c != 'x').map(str::len).filter(|length| *length >= 4);
+    let crosses: usize = runs.sum();
+    crosses > 0 && 4 * crosses >= lower.len()
 }
 
 /// Whether a value is a variable such as `$TOKEN` or `%TOKEN%`.
