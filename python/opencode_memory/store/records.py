@@ -71,9 +71,8 @@ _PLAIN_FIELDS: Final = {
 _CATEGORIES: Final = {member.value: member for member in Category}
 _STATUSES: Final = {member.value: member for member in Status}
 _TRUSTS: Final = {member.value: member for member in Trust}
-# The constructor of a frozen dataclass takes twice as long as filling the slots.
+# Filling the slots takes half as long as the constructor, which a frozen dataclass makes slow.
 _SLOTS: Final = tuple((field.name, getattr(Memory, field.name).__set__) for field in fields(Memory))
-_DECODER: Final = json.JSONDecoder()
 
 
 def new_memory(
@@ -174,7 +173,7 @@ def memory(found: dict[str, Any]) -> Memory:
         "used_at": _optional_moment(found["used_at"]),
         "remind_at": _optional_moment(found["remind_at"]),
         "review_after": _optional_moment(found["review_after"]),
-        "metadata": {} if metadata == "{}" else _DECODER.raw_decode(metadata)[0],
+        "metadata": {} if metadata == "{}" else json.loads(metadata),
     }
     built = Memory.__new__(Memory)
     for name, put in _SLOTS:

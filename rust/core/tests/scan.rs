@@ -119,24 +119,24 @@ fn check_found(
     assert_eq!(support::found(engine, &request), expected);
 }
 
-#[test]
-fn scan_of_all_signs_finds_the_nearest_that_pass_the_filter() {
+/// Ask questions about the memories of a category, in a store of `count` memories.
+fn check_scan_of(category: Category, count: usize) {
     let dir = support::folder();
     let vector_of = |number| vector(&text(number));
-    let engine = store_of_many(dir.path(), MANY, vector_of);
+    let engine = store_of_many(dir.path(), count, vector_of);
     for number in 0..5 {
-        check_found(&engine, MANY, Category::Fact, vector(&format!("question {number}")), vector_of);
+        check_found(&engine, count, category, vector(&format!("question {number}")), vector_of);
     }
 }
 
 #[test]
+fn scan_of_all_signs_finds_the_nearest_that_pass_the_filter() {
+    check_scan_of(Category::Fact, MANY);
+}
+
+#[test]
 fn scan_of_many_listed_rows_begins_with_signs_and_finds_the_nearest() {
-    let dir = support::folder();
-    let vector_of = |number| vector(&text(number));
-    let engine = store_of_many(dir.path(), VERY_MANY, vector_of);
-    for number in 0..5 {
-        check_found(&engine, VERY_MANY, Category::Event, vector(&format!("question {number}")), vector_of);
-    }
+    check_scan_of(Category::Event, VERY_MANY);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::store::{memory, project};
 
 /// Number of rows sampled to estimate the selectivity of a filter.
 const SAMPLE: usize = 128;
-/// Multiplier that scatters the sampled rows.
+/// Odd multiplier whose products scatter the sampled rows.
 const SCATTER: usize = 0x9E37_79B1;
 
 /// A [`Selection`] resolved to keys and columns of the mirror.
@@ -148,11 +148,8 @@ impl Filter {
     pub fn remaining(&self, mirror: &Mirror, few: usize) -> Remaining {
         let all = mirror.places().len();
         if self.count_listed(mirror) > few {
-            let step = (all / SAMPLE).max(1);
-            let sampled = all.div_ceil(step);
-            // Not at equal distances, which may meet one kind of memory each time if kinds alternate.
-            let place = |at: usize| (at + (at.wrapping_mul(SCATTER) >> 8) % step).min(all - 1);
-            let sample = || (0..all).step_by(step).map(|at| mirror.row(place(at) as u32)).filter(|row| row.alive);
+            let sampled = sampled_places(all).count();
+            let sample = || sampled_places(all).map(|place| mirror.row(place as u32)).filter(|row| row.alive);
             let allowed = sample().filter(|row| self.allows(row)).count();
             // Count exactly near the bound, because a wrong estimate costs a search of the whole graph.
             if 2 * allowed * all / sampled > 3 * few {
@@ -172,6 +169,34 @@ impl Filter {
             (Some(keys), _) => keys.len(),
             (None, Projects::All | Projects::Any) => mirror.places().len(),
             (None, Projects::These(projects)) => projects.iter().map(|project| mirror.places_in(*project).len()).sum(),
+        }
+    }
+}
+
+/// Places of a sample of `all` rows, in order.
+///
+/// Their distances differ. At equal distances, a sample could meet one kind of memory alone if kinds alternate.
+fn sampled_places(all: usize) -> impl Iterator<Item = usize> {
+    let step = (all / SAMPLE).max(1);
+    (0..all).step_by(step).map(move |at| (at + (at.wrapping_mul(SCATTER) >> 8) % step).min(all - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sample_represents_kinds_that_alternate() {
+        for all in [1, 127, 128, 33_000, 66_048, 100_000] {
+            let places: Vec<usize> = sampled_places(all).collect();
+            assert!(places.len() >= all.min(SAMPLE) && places.is_sorted() && places.iter().all(|place| *place < all));
+        }
+        for kinds in 2..12 {
+            // The distance without scattering is a multiple of the number of kinds.
+            let places: Vec<usize> = sampled_places(SAMPLE * kinds * 40).collect();
+            let of_kind = |kind: usize| places.iter().filter(|place| *place % kinds == kind).count();
+            let usual = places.len() / kinds;
+            assert!((0..kinds).all(|kind| (usual / 3..=3 * usual).contains(&of_kind(kind))), "{kinds}");
         }
     }
 }

@@ -140,7 +140,7 @@ impl Mirror {
         self.slot_embedding[slot as usize]
     }
 
-    /// A slot that contains an embedding, maybe of a deleted memory; `None` if there is none.
+    /// A slot with the vector of an embedding; `None` if there is none. The memory of the slot may have been deleted since.
     #[inline]
     pub fn slot_of_embedding(&self, embedding: i64) -> Option<u32> {
         self.first_slot_of.get(embedding as usize).copied().filter(|slot| *slot != NONE)

@@ -22,7 +22,7 @@ const LISTED: usize = 20_000;
 /// Version of a file; `None` if there is none.
 type Stamp = Option<platform::Stamp>;
 
-/// A loaded graph, whose vectors are those of the mirror.
+/// A graph in memory. It has links only, and searches compare the vectors of the mirror.
 #[derive(Debug)]
 pub struct LoadedGraph {
     /// Its links.

@@ -1,7 +1,7 @@
 //! Builds and extends the graph: usearch HNSW over eight-bit vectors.
 //!
-//! Eight bits are enough for a graph and take half the memory of sixteen. The keys are those of embeddings, whose vectors
-//! never change.
+//! Eight bits per component are enough for a graph, and take half the memory of sixteen. A node has the key of its
+//! embedding, whose vector never changes.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,8 @@
 //! Search of a graph for the vectors nearest to a query.
 //!
-//! The vectors are compared by eight bits. They lie in the mirror, so the graph needs none of its own. An embedding whose
-//! memories were all deleted may have no vector there. Searches pass through such nodes to the nodes behind them.
+//! A search compares the eight-bit vectors of the mirror. The graph has no vectors of its own. After all memories of an
+//! embedding were deleted, the mirror may not have its vector any more. The search passes through such a node to the nodes
+//! that it is linked to.
 
 use std::collections::BinaryHeap;
 
@@ -12,8 +13,7 @@ use crate::index::slab::Slab;
 
 /// HNSW: nearest vectors considered while searching.
 const EF_SEARCH: usize = 64;
-/// Number of nodes without a vector that a search passes through. They are as cheap as links, but a purged project may
-/// leave a region of them.
+/// A search passes through at most this number of nodes without a vector. A purged project may leave many more.
 const MOST_EMPTY: usize = 1_024;
 
 /// The vectors that a search compares.
@@ -93,15 +93,15 @@ struct Walk<'a, S> {
     visited: Vec<u64>,
     /// Nodes visited last, with the slots of their vectors.
     fresh: Vec<(u32, u32)>,
-    /// Nodes without a vector whose links were not followed yet.
+    /// Nodes without a vector that the search has reached, and has not passed through yet.
     empty: Vec<u32>,
-    /// Number of nodes without a vector whose links were followed.
+    /// Number of nodes without a vector that the search has passed through.
     passed: usize,
 }
 
 impl<S: Fn(i64) -> Option<u32>> Walk<'_, S> {
-    /// Collect the nodes that were not visited yet, and prefetch their vectors. Nodes without a vector are replaced by
-    /// those behind them.
+    /// Collect the nodes that were not visited yet, and prefetch their vectors. A node without a vector is replaced by the
+    /// nodes that it is linked to.
     fn visit(&mut self, nodes: &[u32]) {
         self.collect(nodes);
         while self.passed < MOST_EMPTY
@@ -157,7 +157,7 @@ mod tests {
         (0..count).map(|number| around(&centres[number % centres.len()], &mut noise)).collect()
     }
 
-    /// A graph, read from its file, of vectors whose embeddings count from 1, and the slab with vector N in slot N.
+    /// Build a graph of these vectors in two steps, and read its links. The vector in slot N belongs to embedding N + 1.
     fn prepared(vectors: &[Vec<f32>]) -> (Links, Slab) {
         let halves = |vector: &[f32]| vector.iter().map(|value| f16::from_f32(*value)).collect::<Vec<f16>>();
         let rows: Vec<(i64, Vec<f16>)> = (1..).zip(vectors.iter().map(|vector| halves(vector))).collect();
@@ -165,10 +165,15 @@ mod tests {
         for (slot, (_, row)) in (0..).zip(&rows) {
             slab.put(slot, &row.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
         }
-        let graph = Graph::new(DIMENSION, rows.len(), 1).unwrap();
-        graph.add(&rows, 1, &|| false).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g");
+        let (first, second) = rows.split_at(rows.len() / 2);
+        let graph = Graph::new(DIMENSION, first.len(), 1).unwrap();
+        graph.add(first, 1, &|| false).unwrap();
+        graph.save(&path).unwrap();
+        let graph = Graph::load(&path, DIMENSION, 1).unwrap();
+        graph.grow(second.len(), 1).unwrap();
+        graph.add(second, 1, &|| false).unwrap();
         graph.save(&path).unwrap();
         let content = std::fs::read(path).unwrap();
         let links = Links::read(&mut content.as_slice(), DIMENSION, rows.len() as i64).unwrap();

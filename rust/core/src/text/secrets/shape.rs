@@ -33,7 +33,7 @@ pub(super) fn has_placeholder(value: &str) -> bool {
         || value.chars().all(|c| value.starts_with(c))
 }
 
-/// Whether at least a quarter of a value in lower case is `xxxx` or longer. A random token may contain `xxxx`, too.
+/// Whether runs of at least four `x` make up a quarter of a value in lower case. A random token may contain one by chance.
 fn is_crossed_out(lower: &str) -> bool {
     let runs = lower.split(|c: char| c != 'x').map(str::len).filter(|length| *length >= 4);
     let crosses: usize = runs.sum();
