@@ -7,6 +7,7 @@
 mod counts;
 mod directory;
 mod reader;
+mod scores;
 mod search;
 mod segment;
 mod writer;

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use tantivy::{Index, IndexReader, ReloadPolicy, Searcher};
 
 use super::directory::Unlocked;
+use super::scores::Scores;
 use super::segment::{Segment, open_segments};
 use super::{Fields, Mark, damaged_files, failed, folder, mark_of, schema, searcher_of};
 use crate::error::Result;
@@ -24,8 +25,8 @@ pub struct Lexical {
     pub(super) mark: Mark,
     /// Files whose checksum was verified.
     sound: FxHashSet<PathBuf>,
-    /// Scores by document of searches that ended, all zero. Reused, because clearing is cheaper than allocating.
-    pub(super) scores: Mutex<Vec<Vec<f32>>>,
+    /// Scores of searches that ended. Reused, because clearing is cheaper than allocating.
+    pub(super) scores: Mutex<Vec<Scores>>,
 }
 
 impl std::fmt::Debug for Lexical {

@@ -3,11 +3,14 @@
 //! The search adds up scores term by term, rare terms first, in sequential passes over the postings. At some point the
 //! remaining common terms alone cannot bring a new document among the best. From then on, these terms are only looked
 //! up for the documents that can still reach the top. This is also fast with a filter. Skipping blocks by their maximum
-//! score is not, because its threshold only rises with documents that pass the filter.
+//! score is not, because its threshold only rises with documents that pass the filter. Without a filter, it would skip
+//! little: among 100,000 memories, the bar of the top is below the sum of two common terms, and most blocks contain a
+//! document near their maximum.
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::BlockSegmentPostings;
 
+use super::scores::Scores;
 use super::segment::Segment;
 use super::{Lexical, failed};
 use crate::error::Result;
@@ -68,9 +71,7 @@ impl Lexical {
         let mut scores = self.scores.lock().pop().unwrap_or_default();
         let denominators = [TermField::Prose, TermField::Identifier].map(|field| denominators(terms, field));
         for ((number, segment), places) in self.segments.iter().enumerate().zip(&places.of_segments) {
-            if scores.len() < segment.documents {
-                scores.resize(segment.documents, 0.0);
-            }
+            scores.start(segment.documents);
             add_up(lists(number, segment, terms, &denominators)?, places, &mut scores, &mut best, &mut allows);
         }
         self.scores.lock().push(scores);
@@ -82,37 +83,42 @@ impl Lexical {
 fn add_up(
     mut lists: Vec<List<'_>>,
     places: &[u32],
-    scores: &mut [f32],
+    scores: &mut Scores,
     best: &mut Best<u32>,
     allows: &mut impl FnMut(u32) -> bool,
 ) {
-    let mut touched: Vec<u32> = Vec::new();
+    let mut postings: usize = lists.iter().map(|list| list.length).sum();
+    let mut read = 0;
     let mut added = 0;
     while let Some(list) = lists.get_mut(added) {
-        list.add_all(scores, &mut touched);
+        scores.expect(postings);
+        list.add_all(scores);
         added += 1;
+        read += list.length;
+        postings -= list.length;
         // Upper bound of the remaining terms' scores. If it is too low for a document without a term so far, look up
-        // only the documents that can still reach the top in the long lists of common terms.
+        // only the documents that can still reach the top in the long lists of common terms. The bar is determined only
+        // if it may be high enough: it hardly ever exceeds the score of the rarest term.
         let rest: f32 = lists[added..].iter().map(List::upper_bound).sum();
-        let greatest: f32 = lists[..added].iter().map(List::upper_bound).sum();
-        let postings: usize = lists[added..].iter().map(|list| list.length).sum();
-        if rest > 0.0 && rest < greatest && postings > LOOK_UP * touched.len() {
-            let bar = self::bar(&touched, scores, places, best, allows);
+        if rest > 0.0 && rest < lists[0].upper_bound() && postings > LOOK_UP * read {
+            let bar = self::bar(scores, places, best, allows);
             if bar > rest {
-                let mut hopeful: Vec<u32> =
-                    touched.iter().copied().filter(|document| scores[*document as usize] + rest > bar).collect();
-                hopeful.sort_unstable();
+                let hopeful = scores.above(bar - rest);
                 lists[added..].iter_mut().for_each(|list| list.add_to(&hopeful, scores));
                 break;
             }
         }
     }
-    for document in touched {
-        let score = std::mem::take(&mut scores[document as usize]);
-        let place = places[document as usize];
-        if score > best.threshold() && place != NO_PLACE && allows(place) {
-            best.offer(place, score);
-        }
+    scores.end(best.threshold(), |document, score| {
+        offer(best, places[document as usize], score, allows);
+        best.threshold()
+    });
+}
+
+/// Offer a document if `allows` accepts its place.
+fn offer(best: &mut Best<u32>, place: u32, score: f32, allows: &mut impl FnMut(u32) -> bool) {
+    if place != NO_PLACE && allows(place) {
+        best.offer(place, score);
     }
 }
 
@@ -160,38 +166,31 @@ impl List<'_> {
     }
 
     /// Add the scores of all documents.
-    fn add_all(&mut self, scores: &mut [f32], touched: &mut Vec<u32>) {
+    fn add_all(&mut self, scores: &mut Scores) {
         while self.postings.block_len() > 0 {
-            for (&document, &count) in self.postings.docs().iter().zip(self.postings.freqs()) {
-                let score = &mut scores[document as usize];
-                if *score == 0.0 {
-                    touched.push(document);
-                }
-                *score += self.score(document, count);
-            }
+            let block = self.postings.docs().iter().zip(self.postings.freqs());
+            scores.add_all(block.map(|(&document, &count)| (document, self.score(document, count))));
             self.postings.advance();
         }
     }
 
     /// Add the scores of some documents, which must be sorted.
-    fn add_to(&mut self, documents: &[u32], scores: &mut [f32]) {
+    fn add_to(&mut self, documents: &[u32], scores: &mut Scores) {
         for &document in documents {
             let at = self.postings.seek(document);
             if at < self.postings.block_len() && self.postings.doc(at) == document {
-                scores[document as usize] += self.score(document, self.postings.freq(at));
+                scores.add(document, self.score(document, self.postings.freq(at)));
             }
         }
     }
 }
 
 /// Score that a document must exceed to be among the best, by the scores added up so far.
-fn bar(touched: &[u32], scores: &[f32], places: &[u32], best: &Best<u32>, allows: &mut impl FnMut(u32) -> bool) -> f32 {
+fn bar(scores: &Scores, places: &[u32], best: &Best<u32>, allows: &mut impl FnMut(u32) -> bool) -> f32 {
     let mut so_far = best.clone();
-    for &document in touched {
-        let score = scores[document as usize];
-        let place = places[document as usize];
-        if score > so_far.threshold() && place != NO_PLACE && allows(place) {
-            so_far.offer(place, score);
+    for (document, score) in scores.listed() {
+        if score > so_far.threshold() {
+            offer(&mut so_far, places[document as usize], score, allows);
         }
     }
     so_far.threshold()
