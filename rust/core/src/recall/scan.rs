@@ -38,15 +38,18 @@ pub fn scan_all(view: &View, filter: &Filter, share: f64, query: &[f32], depth: 
 fn rank(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<u32>> {
     let shortlisted = depth + depth / 2;
     if places.len() <= 2 * shortlisted {
-        return rank_exactly(view, places.iter().copied(), query, depth);
+        return rank_exactly(view, places, query, depth);
     }
     let shortlist = shortlist(view, places, query, shortlisted);
-    rank_exactly(view, shortlist.into_iter().map(|scored| scored.item), query, depth)
+    rank_exactly(view, &shortlist.into_iter().map(|scored| scored.item).collect::<Vec<u32>>(), query, depth)
 }
 
-fn rank_exactly(view: &View, places: impl Iterator<Item = u32>, query: &[f32], depth: usize) -> Vec<Scored<u32>> {
+fn rank_exactly(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<u32>> {
     let mut best = Best::new(depth);
-    for place in places {
+    for (at, &place) in places.iter().enumerate() {
+        if let Some(ahead) = places.get(at + PREFETCHED) {
+            view.mirror.prefetch_exact(*ahead);
+        }
         if let Some(cosine) = view.mirror.cosine(query, place) {
             best.offer(place, cosine);
         }
