@@ -39,6 +39,7 @@ def test_no_results_exit_with_1(cli: CommandLine) -> None:
         (("reccall", "x"), b"", "did you mean 'recall'"),
         (("kv", "gett", "x"), b"", "did you mean 'get'"),
         (("kv", "set", "", "x"), b"", "key"),
+        (("kv", "set", "x", "-5"), b"", "write -- before"),
         (("import", "missing.json"), b"", "cannot read"),
         (("import", "-"), b"nothing known", "no format"),
         (("ingest", "missing"), b"", "does not exist"),

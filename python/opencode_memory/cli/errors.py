@@ -45,9 +45,16 @@ def _hint_for(error: OpencodeMemoryError | click.ClickException) -> str | None:
     if isinstance(error, OpencodeMemoryError) and error.hint:
         return error.hint
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        return f"{error.ctx.command_path} --help"
+        return f"{error.ctx.command_path} --help{_about_texts(error, error.ctx.command)}"
     if isinstance(error, BusyError):
         return "another process is writing to the store; try again"
     if isinstance(error, StorageError):
         return "run `opencode-memory doctor` to check the folder, its permissions and the free space"
     return None
+
+
+def _about_texts(error: click.UsageError, command: click.Command) -> str:
+    takes_text = any(isinstance(parameter, click.Argument) for parameter in command.params)
+    if not isinstance(error, click.NoSuchOption) or not takes_text:
+        return ""
+    return "; write -- before a text that begins with -"
