@@ -14,7 +14,7 @@ use crate::index::lexical::{self, Lexical};
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::platform;
 use crate::store::embedding::Model;
-use crate::store::{Snapshot, backup, check, counts, embedding, history, retention, usage};
+use crate::store::{Snapshot, backup, check, counts, embedding, history, purge, retention, usage};
 
 /// Days for which a deleted memory can be restored.
 const RETENTION_DAYS: i64 = 30;
@@ -206,9 +206,10 @@ impl Engine {
             write.forget_decisions(write.now_ms - LEDGER_DAYS * DAY_MS)?;
             usage::forget_days(write)?;
             let forgotten = history::forget_deleted(write, long_ago)?;
-            write.forget_traces()?;
             Ok((write.kv_purge_expired()?, forgotten))
         })?;
+        let traces = purge::find_traces(&*shared.store.read()?)?;
+        shared.store.write(&shared.clock, self.actor, |write| write.forget_traces(&traces))?;
         shared.store.truncate_wal()?;
         Ok(cleaned)
     }
