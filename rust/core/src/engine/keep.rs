@@ -14,7 +14,7 @@ use crate::index::lexical::{self, Lexical};
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::platform;
 use crate::store::embedding::Model;
-use crate::store::{Snapshot, backup, check, counts, embedding, history, purge, retention, usage};
+use crate::store::{Snapshot, backup, check, counts, embedding, history, retention, traces, usage};
 
 /// Days for which a deleted memory can be restored.
 const RETENTION_DAYS: i64 = 30;
@@ -208,8 +208,8 @@ impl Engine {
             let forgotten = history::forget_deleted(write, long_ago)?;
             Ok((write.kv_purge_expired()?, forgotten))
         })?;
-        let traces = purge::find_traces(&*shared.store.read()?)?;
-        shared.store.write(&shared.clock, self.actor, |write| write.forget_traces(&traces))?;
+        let found = traces::find(&*shared.store.read()?)?;
+        shared.store.write(&shared.clock, self.actor, |write| write.delete_traces(&found))?;
         shared.store.truncate_wal()?;
         Ok(cleaned)
     }

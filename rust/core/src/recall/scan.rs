@@ -40,8 +40,7 @@ fn rank(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<
     if places.len() <= 2 * shortlisted {
         return rank_exactly(view, places, query, depth);
     }
-    let shortlist = shortlist(view, places, query, shortlisted);
-    rank_exactly(view, &shortlist.into_iter().map(|scored| scored.item).collect::<Vec<u32>>(), query, depth)
+    rank_exactly(view, &shortlist(view, places, query, shortlisted), query, depth)
 }
 
 fn rank_exactly(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec<Scored<u32>> {
@@ -58,7 +57,7 @@ fn rank_exactly(view: &View, places: &[u32], query: &[f32], depth: usize) -> Vec
 }
 
 /// Select the rows for the exact comparison.
-fn shortlist(view: &View, places: &[u32], query: &[f32], limit: usize) -> Vec<Scored<u32>> {
+fn shortlist(view: &View, places: &[u32], query: &[f32], limit: usize) -> Vec<u32> {
     let query = quantise(query);
     let mut best = Best::new(limit);
     for (at, &place) in places.iter().enumerate() {
@@ -69,5 +68,5 @@ fn shortlist(view: &View, places: &[u32], query: &[f32], limit: usize) -> Vec<Sc
             best.offer(place, product as f32);
         }
     }
-    best.into_sorted()
+    best.into_sorted().into_iter().map(|scored| scored.item).collect()
 }

@@ -31,6 +31,7 @@ pub mod retention;
 pub mod scale;
 pub mod schema;
 pub mod session;
+pub mod traces;
 pub mod turns;
 pub mod usage;
 

@@ -15,9 +15,10 @@ use crate::index::slab::Slab;
 const EF_SEARCH: usize = 64;
 /// A search passes through at most this number of nodes without a vector. A purged project may leave many more.
 const MOST_EMPTY: usize = 1_024;
-/// Nodes without a vector are passed through if more than one of so many links leads to one. Fewer do not separate the
-/// nodes around them, and passing through all of them would take several times as long as the rest of a search.
-const LINKS_FOR_ONE_EMPTY: usize = 3;
+/// The search passes through the nodes without a vector that a node is linked to if they are more than one in this number
+/// of its links. Fewer do not separate the nodes around them. Passing through all of them would take several times as long
+/// as the rest of the search.
+const LINKS_PER_EMPTY: usize = 3;
 
 /// The vectors that a search compares.
 pub struct Vectors<'a, S> {
@@ -131,7 +132,7 @@ impl<S: Fn(i64) -> Option<u32>> Walk<'_, S> {
                 None => self.empty.push(node),
             }
         }
-        if (self.empty.len() - known) * LINKS_FOR_ONE_EMPTY <= nodes.len() {
+        if (self.empty.len() - known) * LINKS_PER_EMPTY <= nodes.len() {
             // Not visited, because another node may have no other links.
             self.empty.truncate(known);
         }

@@ -1,42 +1,43 @@
-//! Scores of the documents of a segment, added up list by list.
+//! Scores of the documents of a segment, added up term by term.
 //!
-//! Documents are found again in one of two ways. The first ones are listed. If many more follow, listing them takes
-//! longer than reading the scores of all documents in order.
+//! The first documents that get a score are listed. If many more follow, they are not, because listing them takes longer
+//! than reading the scores of all documents in order.
 
 use std::mem::take;
 
-/// Number of documents from which on further ones may stay unlisted. The listed ones set a bar for the others.
+/// At least this number of documents is listed. They come first at the end, and raise the bar for the others.
 const LISTED: usize = 512;
 /// Listing one document takes as long as reading the scores of so many.
 const READ_AS_LISTED: usize = 16;
 /// Number of scores that are compared with a bar at once.
 const AT_ONCE: usize = 16;
 
-/// The scores by document, all zero before and after a segment. A document has a score once it is above zero.
+/// Scores by document. All are zero before and after a segment; a document without a score has zero.
 #[derive(Debug, Default)]
 pub struct Scores {
-    /// Scores in groups, of which the last one may have some more than there are documents.
-    of: Vec<[f32; AT_ONCE]>,
+    /// Scores in groups. The last group may be longer than needed.
+    groups: Vec<[f32; AT_ONCE]>,
+    /// Documents with a score, in the order in which they got it.
     listed: Vec<u32>,
-    /// Whether documents that are not listed have a score, too.
+    /// Whether more documents have a score than those listed.
     has_unlisted: bool,
 }
 
 impl Scores {
     /// Start a segment with this number of documents.
     pub fn start(&mut self, documents: usize) {
-        self.of.resize(documents.div_ceil(AT_ONCE), [0.0; AT_ONCE]);
+        self.groups.resize(documents.div_ceil(AT_ONCE), [0.0; AT_ONCE]);
     }
 
-    /// Prepare for adding this number of scores.
-    pub fn expect(&mut self, number: usize) {
-        self.has_unlisted |= self.listed.len() >= LISTED && number * READ_AS_LISTED > self.of.len() * AT_ONCE;
+    /// Decide whether further documents are listed, before this number of scores is added.
+    pub fn prepare(&mut self, number: usize) {
+        self.has_unlisted |= self.listed.len() >= LISTED && number * READ_AS_LISTED > self.groups.len() * AT_ONCE;
     }
 
     /// Add the scores of one term.
     #[inline]
     pub fn add_all(&mut self, added: impl Iterator<Item = (u32, f32)>) {
-        let scores = self.of.as_flattened_mut();
+        let scores = self.groups.as_flattened_mut();
         if self.has_unlisted {
             for (document, added) in added {
                 scores[document as usize] += added;
@@ -55,20 +56,20 @@ impl Scores {
     /// Add the score of one term to a document that has a score.
     #[inline]
     pub fn add(&mut self, document: u32, added: f32) {
-        self.of.as_flattened_mut()[document as usize] += added;
+        self.groups.as_flattened_mut()[document as usize] += added;
     }
 
     /// The listed documents with their scores.
     pub fn listed(&self) -> impl Iterator<Item = (u32, f32)> + '_ {
-        let scores = self.of.as_flattened();
+        let scores = self.groups.as_flattened();
         self.listed.iter().map(|document| (*document, scores[*document as usize]))
     }
 
-    /// The documents whose score is above a positive bar, in order.
+    /// Documents whose score exceeds a bar, sorted. The bar must be positive.
     pub fn above(&self, bar: f32) -> Vec<u32> {
         let mut above = Vec::new();
         if self.has_unlisted {
-            for (group, scores) in self.of.iter().enumerate().filter(|(_, scores)| any_above(scores, bar)) {
+            for (group, scores) in self.groups.iter().enumerate().filter(|(_, scores)| any_above(scores, bar)) {
                 above.extend(documents(group, scores).filter(|(_, score)| *score > bar).map(|(document, _)| document));
             }
         } else {
@@ -78,8 +79,10 @@ impl Scores {
         above
     }
 
-    /// End the segment. Call `each` with the documents whose score is above the bar and with their scores; it returns the
-    /// bar for the documents that follow.
+    /// End the segment and clear its scores.
+    ///
+    /// Calls `each` with every document whose score exceeds the bar, and with the score. `each` returns the bar for the
+    /// remaining documents.
     pub fn end(&mut self, bar: f32, mut each: impl FnMut(u32, f32) -> f32) {
         let mut bar = bar.max(0.0);
         let mut offer = |document, score, bar: &mut f32| {
@@ -87,12 +90,12 @@ impl Scores {
                 *bar = each(document, score).max(0.0);
             }
         };
-        let scores = self.of.as_flattened_mut();
+        let scores = self.groups.as_flattened_mut();
         for document in self.listed.drain(..) {
             offer(document, take(&mut scores[document as usize]), &mut bar);
         }
         if take(&mut self.has_unlisted) {
-            for (group, scores) in self.of.iter_mut().enumerate() {
+            for (group, scores) in self.groups.iter_mut().enumerate() {
                 if any_above(scores, bar) {
                     documents(group, scores).for_each(|(document, score)| offer(document, score, &mut bar));
                 }
@@ -130,14 +133,14 @@ mod tests {
             bar in 0.0_f32..20.0,
         ) {
             let mut scores = Scores::default();
-            // The second segment is smaller, and finds nothing of the first one.
+            // The second segment uses the same memory. No score of the first one may remain.
             for documents in [documents, documents.div_ceil(2)] {
                 let list = |step: usize| (0..documents).step_by(step).map(|document| document as u32);
                 let mut sums: BTreeMap<u32, f32> = BTreeMap::new();
                 scores.start(documents);
                 for (step, score) in &lists {
                     let score = f32::from(*score);
-                    scores.expect(list(*step).count());
+                    scores.prepare(list(*step).count());
                     scores.add_all(list(*step).map(|document| (document, score)));
                     list(*step).for_each(|document| *sums.entry(document).or_default() += score);
                 }
@@ -152,7 +155,7 @@ mod tests {
                     f32::MIN
                 });
                 prop_assert_eq!(ended, sums);
-                prop_assert!(scores.of.as_flattened().iter().all(|score| *score == 0.0) && scores.listed.is_empty());
+                prop_assert!(scores.groups.as_flattened().iter().all(|score| *score == 0.0) && scores.listed.is_empty());
             }
         }
     }
@@ -162,13 +165,13 @@ mod tests {
         let mut scores = Scores::default();
         scores.start(10_000);
         for _ in 0..2 {
-            scores.expect(2_000);
+            scores.prepare(2_000);
             scores.add_all((0..2_000).map(|number| (5 * number, 1.0)));
-            scores.expect(5_000);
+            scores.prepare(5_000);
             scores.add_all((0..5_000).map(|number| (2 * number, 1.0)));
             assert_eq!((scores.listed.len(), scores.above(1.5).len()), (2_000, 1_000));
             let mut best = 0;
-            // The bar is raised by what was found.
+            // Each document found raises the bar.
             scores.end(0.0, |_, score| {
                 best += usize::from(score > 1.5);
                 score - 0.5

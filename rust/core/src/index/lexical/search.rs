@@ -3,9 +3,7 @@
 //! The search adds up scores term by term, rare terms first, in sequential passes over the postings. At some point the
 //! remaining common terms alone cannot bring a new document among the best. From then on, these terms are only looked
 //! up for the documents that can still reach the top. This is also fast with a filter. Skipping blocks by their maximum
-//! score is not, because its threshold only rises with documents that pass the filter. Without a filter, it would skip
-//! little: among 100,000 memories, the bar of the top is below the sum of two common terms, and most blocks contain a
-//! document near their maximum.
+//! score is not, because its threshold only rises with documents that pass the filter.
 
 use tantivy::fieldnorm::FieldNormReader;
 use tantivy::postings::BlockSegmentPostings;
@@ -87,20 +85,19 @@ fn add_up(
     best: &mut Best<u32>,
     allows: &mut impl FnMut(u32) -> bool,
 ) {
-    let mut postings: usize = lists.iter().map(|list| list.length).sum();
-    let mut read = 0;
+    let (mut postings_left, mut postings_added): (usize, usize) = (lists.iter().map(|list| list.length).sum(), 0);
     let mut added = 0;
     while let Some(list) = lists.get_mut(added) {
-        scores.expect(postings);
+        scores.prepare(postings_left);
         list.add_all(scores);
         added += 1;
-        read += list.length;
-        postings -= list.length;
+        postings_added += list.length;
+        postings_left -= list.length;
         // Upper bound of the remaining terms' scores. If it is too low for a document without a term so far, look up
-        // only the documents that can still reach the top in the long lists of common terms. The bar is determined only
-        // if it may be high enough: it hardly ever exceeds the score of the rarest term.
+        // only the documents that can still reach the top in the long lists of common terms. The bar is rarely higher
+        // than the rarest term's greatest score, so it is computed only if that would be enough.
         let rest: f32 = lists[added..].iter().map(List::upper_bound).sum();
-        if rest > 0.0 && rest < lists[0].upper_bound() && postings > LOOK_UP * read {
+        if rest > 0.0 && rest < lists[0].upper_bound() && postings_left > LOOK_UP * postings_added {
             let bar = self::bar(scores, places, best, allows);
             if bar > rest {
                 let hopeful = scores.above(bar - rest);
@@ -201,5 +198,80 @@ fn denominators(terms: &[ScoredTerm], field: TermField) -> [f32; LENGTHS] {
     match terms.iter().find(|term| term.field == field) {
         Some(term) => std::array::from_fn(|id| term.bm25.norm(FieldNormReader::id_to_fieldnorm(id as u8) as f32)),
         None => [0.0; LENGTHS],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::bm25::{count_terms, terms_of};
+    use crate::index::lexical::{LexicalWriter, Mark};
+    use crate::store::change::Head;
+    use crate::text::{self, Analysis};
+
+    const DOCUMENTS: usize = 6_000;
+
+    /// Texts of 4 to 27 words. Word N is in about one of N texts.
+    fn texts() -> Vec<Analysis> {
+        let mut state = 11_u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        (0..DOCUMENTS)
+            .map(|_| {
+                let words = 4 + random(24);
+                let prose = (0..words).map(|_| format!("w{}", 2_000 / (1 + random(1_000)))).collect();
+                Analysis { prose, ..Analysis::default() }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn best_documents_are_those_of_all_scores() {
+        let folder = tempfile::tempdir().unwrap();
+        let texts = texts();
+        for (part, texts) in texts.chunks(DOCUMENTS * 2 / 3).enumerate() {
+            let mut writer = LexicalWriter::open(folder.path()).unwrap();
+            let first = part * DOCUMENTS * 2 / 3;
+            for (key, text) in (first as i64..).zip(texts) {
+                writer.add(key, text.clone()).unwrap();
+            }
+            let end = first + texts.len();
+            writer.commit(&Mark::at(Head::default(), end as i64 - 1, end)).unwrap();
+            writer.finish().unwrap();
+        }
+        let index = Lexical::open(folder.path()).unwrap();
+        assert_eq!(index.segments.len(), 2);
+        let places = index.places(|key| Some(key as u32)).unwrap();
+        let counts: Vec<_> = texts.iter().map(|text| count_terms(text.prose.clone())).collect();
+        for query in ["w2 w3 w4", "w1000 w500 w2", "w2000 w7 w5 w3 w2", "w666 w400 w333 w250 w2", "w9 none", "none"] {
+            let terms: Vec<ScoredTerm> = terms_of(&text::analyze_query(query))
+                .filter(|(field, _)| *field == TermField::Prose)
+                .map(|(field, text)| {
+                    let occurrences = index.occurrences(field, text).unwrap();
+                    let bm25 = Bm25::new(occurrences.documents(), index.statistics(field)).with_weight(field.weight());
+                    ScoredTerm { field, text: text.to_owned(), bm25, occurrences }
+                })
+                .collect();
+            for one_of in [1, 3, 40] {
+                let mut wanted = Vec::new();
+                for place in (0..DOCUMENTS).filter(|place| place.is_multiple_of(one_of)) {
+                    let length = texts[place].prose.len() as u32;
+                    let count = |term: &ScoredTerm| counts[place].get(&term.text).copied().unwrap_or_default();
+                    let score: f32 = terms.iter().map(|term| term.bm25.score(count(term), length)).sum();
+                    wanted.extend((score > 0.0).then_some(score));
+                }
+                wanted.sort_unstable_by(|a, b| b.total_cmp(a));
+                wanted.truncate(64);
+                let allows = |place: u32| (place as usize).is_multiple_of(one_of);
+                let found = index.search(&terms, 64, &places, allows).unwrap();
+                assert!(found.iter().all(|scored| allows(scored.item)));
+                assert_eq!(found.len(), wanted.len(), "{query}, one of {one_of}");
+                for (scored, wanted) in found.iter().zip(wanted) {
+                    assert!((scored.score - wanted).abs() < 1e-4, "{query}, one of {one_of}: {scored:?}, not {wanted}");
+                }
+            }
+        }
     }
 }
