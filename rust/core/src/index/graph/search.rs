@@ -18,7 +18,7 @@ const MOST_EMPTY: usize = 1_024;
 /// The search passes through the nodes without a vector that a node is linked to if they are more than one in this number
 /// of its links. Fewer do not separate the nodes around them. Passing through all of them would take several times as long
 /// as the rest of the search.
-const LINKS_PER_EMPTY: usize = 3;
+const LINKS_PER_EMPTY: usize = 4;
 
 /// The vectors that a search compares.
 pub struct Vectors<'a, S> {
