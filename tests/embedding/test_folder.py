@@ -33,8 +33,9 @@ def _rows(text: str) -> Vectors:
     return TABLE[ids_of(text)]
 
 
-def test_mean_of_the_tokens_leaves_the_padding_out(tmp_path: Path) -> None:
-    vectors = np.asarray(_open(write_folder(tmp_path / "tiny")).embed(["red fox", "sea"]))
+@pytest.mark.parametrize("about", [{}, {"model_type": "bert"}, {"model_type": ["qwen3"]}])
+def test_mean_of_the_tokens_leaves_the_padding_out(tmp_path: Path, about: dict[str, Any]) -> None:
+    vectors = np.asarray(_open(write_folder(tmp_path / "tiny", about=about)).embed(["red fox", "sea"]))
     assert vectors.shape == (2, HIDDEN)
     assert vectors.dtype == np.float32
     assert np.allclose(vectors[0], _unit(_rows("red fox").mean(axis=0)), atol=1e-6)

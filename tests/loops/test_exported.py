@@ -105,3 +105,24 @@ def test_document_of_an_unknown_kind_is_refused(make: Callable[..., World], tmp_
     text = exported(make().store).replace('"kind":"plan-text"', '"kind":"loop-lease"')
     with pytest.raises(InvalidInputError, match="loop-lease"):
         imported(text, tmp_path / "copy")
+
+
+@pytest.mark.parametrize(("kind", "field"), [("plan", "status"), ("loop", "state")])
+@pytest.mark.parametrize("given", [{}, None])
+def test_document_without_a_usable_state_is_refused(
+    make: Callable[..., World], tmp_path: Path, kind: str, field: str, given: Any
+) -> None:
+    whole = json.loads(exported(make().store))
+    for row in whole["documents"]:
+        if row["kind"] == kind:
+            row["body"][field] = given
+    with pytest.raises(InvalidInputError, match=rf"{kind}\.{field}: expected a text"):
+        imported(json.dumps(whole), tmp_path / "copy")
+
+
+@pytest.mark.parametrize("kind", [{}, None, 5])
+def test_document_whose_kind_is_no_text_is_refused(make: Callable[..., World], tmp_path: Path, kind: Any) -> None:
+    whole = json.loads(exported(make().store))
+    whole["documents"][0]["kind"] = kind
+    with pytest.raises(InvalidInputError, match="unknown kind"):
+        imported(json.dumps(whole), tmp_path / "copy")

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from opencode_memory.loops.message_ids import message_id, part_id
 from opencode_memory.loops.turn import Progress, Status, read_status, read_turn
@@ -17,7 +19,7 @@ ANSWER = "msg_0000000000030000000000000a"
 LATER = "msg_0000000000040000000000000a"
 
 
-def message(id: str, role: str = "assistant", *parts: dict[str, Any], **info: Any) -> dict[str, Any]:
+def message(id: str, role: str = "assistant", /, *parts: Any, **info: Any) -> dict[str, Any]:
     done = {"time": {"completed": 5}, "finish": "stop"} if role == "assistant" else {}
     return {"info": {"id": id, "role": role, **done, **info}, "parts": list(parts)}
 
@@ -91,6 +93,35 @@ def test_mark_changes_while_a_tool_runs() -> None:
 )
 def test_damaged_messages_raise_nothing(damaged: Any) -> None:
     assert read_turn([ASKED, damaged], OURS).progress is not Progress.DONE
+
+
+VALUES = st.recursive(
+    st.none() | st.integers() | st.sampled_from(["assistant", "tool", "text", "running", "stop", "tool-calls"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["type", "text", "state", "status", "name", "data", "metadata"]), inner)
+    ),
+    max_leaves=6,
+)
+INFOS = st.fixed_dictionaries(
+    {},
+    optional={
+        "finish": VALUES,
+        "role": VALUES,
+        "error": st.fixed_dictionaries(
+            {},
+            optional={
+                "name": VALUES,
+                "data": VALUES | st.fixed_dictionaries({}, optional={"statusCode": VALUES, "message": VALUES}),
+            },
+        ),
+    },
+)
+
+
+@given(info=INFOS, parts=st.lists(VALUES, max_size=3))
+def test_no_content_of_an_answer_raises(info: dict[str, Any], parts: list[Any]) -> None:
+    assert progress(ASKED, message(ANSWER, "assistant", *parts, **info)) is not Progress.ABSENT
 
 
 @pytest.mark.parametrize(

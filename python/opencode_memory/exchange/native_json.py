@@ -151,7 +151,7 @@ def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
 
 
 def _document(source: TextSource, row: dict[str, Any], line: int) -> dict[str, Any]:
-    if row.get("kind") not in EXPORTED:
+    if str(row.get("kind")) not in EXPORTED:
         raise source.wrong(f"holds a document of the unknown kind {str(row.get('kind'))[:64]!r}", line=line)
     return at_rest(row)
 

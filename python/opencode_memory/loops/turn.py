@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from opencode_memory.text.clock import to_ms
 
-_REFUSALS: Final = frozenset({401, 402, 403})
+_REFUSALS: Final = (401, 402, 403)
 _QUOTA: Final = ("quota", "billing", "insufficient", "credit", "usage limit")
 _ABORTED: Final = "MessageAbortedError"
 _SAID_CHARACTERS: Final = 300
@@ -104,7 +104,7 @@ def read_turn(messages: Sequence[Any], message: str) -> Turn:
     if isinstance(error, Mapping):
         return Turn(progress=_classify(error), said=_describe(error), mark=mark)
     # An OpenCode that was killed between the two writes leaves a finish without an end time, and never adds one.
-    if info.get("finish") in {None, "tool-calls"}:
+    if info.get("finish") in (None, "tool-calls"):
         return Turn(progress=Progress.OPEN, mark=mark, runs_tool=_runs_tool(last))
     text = "\n".join(
         part["text"]

@@ -150,6 +150,11 @@ def test_hidden_agents_have_no_events(hidden):
     assert agent(text("A fine title"), **hidden).events == ()
 
 
+@pytest.mark.parametrize("given", [{"mode": {}}, {"agent": ["compaction"]}])
+def test_agent_whose_name_is_no_text_is_not_hidden(given):
+    assert agent(text("An answer"), **given).events == (AssistantText(text="An answer"),)
+
+
 def test_long_texts_are_cut_wherever_they_stand():
     long = "a" * LONGEST_TEXT + "b"
     message = agent(text(long), tool(input={"content": long, "edits": [{"new": long}]}, output=long, error=long))
@@ -278,6 +283,7 @@ class TestForeignData:
     keys = st.sampled_from([
         "type", "text", "tool", "state", "status", "input", "metadata", "exit", "error", "time", "created", "completed",
         "role", "summary", "id", "callID", "content", "name", "structured", "message", "synthetic", "finish", "mode",
+        "agent",
     ])  # fmt: skip
     words = st.sampled_from(
         ["user", "assistant", "text", "tool", "completed", "error", "running", "step-finish", "bash"]

@@ -120,7 +120,7 @@ def _pooling(folder: Path, about: dict[str, Any]) -> Pooling:
     file = folder / "1_Pooling" / "config.json"
     if not file.exists():
         # Models that read from left to right know the whole text at its last token only.
-        return Pooling.LAST if about.get("model_type") in {"qwen2", "qwen3"} else Pooling.MEAN
+        return Pooling.LAST if about.get("model_type") in ("qwen2", "qwen3") else Pooling.MEAN
     modes = _read_json(file)
     chosen = [name for name, value in modes.items() if name.startswith("pooling_mode_") and value is True]
     if len(chosen) != 1 or chosen[0] not in _POOLINGS:

@@ -167,7 +167,7 @@ def _extract_events(info: Mapping[str, Any], essences: Sequence[Mapping[str, Any
         summary = "\n".join(_texts(essences))
         if summary and not info.get("error"):
             yield Compaction(summary=truncate(summary)), ["summary", summary]
-    elif info.get("role") == "assistant" and not {info.get("mode"), info.get("agent")} & _HIDDEN_AGENTS:
+    elif info.get("role") == "assistant" and not _is_hidden(info):
         for part in essences:
             if part["type"] == "text" and part["text"].strip():
                 yield AssistantText(text=part["text"]), ["text", part["text"]]
@@ -214,6 +214,10 @@ def _parse_end_state(state: Mapping[str, Any]) -> dict[str, Any]:
         "error": truncate(_clean_text(state.get("error"))),
         "metadata": {"exit": code} if isinstance(code, int) and not isinstance(code, bool) else {},
     }
+
+
+def _is_hidden(info: Mapping[str, Any]) -> bool:
+    return not _HIDDEN_AGENTS.isdisjoint({_clean_text(info.get("mode")), _clean_text(info.get("agent"))})
 
 
 def _is_running(part: Mapping[str, Any]) -> bool:
