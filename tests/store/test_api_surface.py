@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import pickle
 import re
 from importlib import resources
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 import opencode_memory
 from opencode_memory import MemoryStore, NewMemory, errors
-from opencode_memory.models import MemoryFields
+from opencode_memory.models import Category, Explanation, Hit, Memory, MemoryFields, Status, Trust
 from opencode_memory.store.kv import KeyValues
 from opencode_memory.store.sessions import Sessions
 from support import processes
@@ -94,3 +96,22 @@ def test_values_are_frozen(store: MemoryStore) -> None:
         setattr(memory, "content", "changed")  # noqa: B010  the type checker knows already
     with pytest.raises(AttributeError):
         setattr(store.stats(), "memories", 5)  # noqa: B010
+
+
+@pytest.mark.parametrize("trust", Trust)
+@pytest.mark.parametrize("category", Category)
+def test_memories_and_hits_are_as_their_constructors_build_them(
+    store: MemoryStore, category: Category, trust: Trust
+) -> None:
+    """The engine fills their slots without the constructors."""
+    written = store.remember("a walrus", category=category, trust=trust, source={"line": 3})
+    memory = store.get(written.id)
+    [hit] = store.recall("walrus", status=[Status.ACTIVE, Status.CANDIDATE], explain=True)
+    assert (type(memory), type(hit), type(hit.explanation)) == (Memory, Hit, Explanation)
+    assert memory.category is category
+    assert memory.trust is trust
+    assert memory.status is Status(memory.status.value)
+    for built in (memory, hit):
+        assert type(built)(**{field.name: getattr(built, field.name) for field in dataclasses.fields(built)}) == built
+        assert pickle.loads(pickle.dumps(built)) == built
+        assert repr(built).startswith(f"{type(built).__name__}(")

@@ -276,7 +276,7 @@ class MemoryStore:
             fields["verified"] = True
         if not fields:
             raise InvalidInputError("edit: nothing to change was given", field="content")
-        changed = records.memory(self._engine.edit(arguments.text(id, field="id"), fields))
+        changed = self._engine.edit(arguments.text(id, field="id"), fields)
         self._queue.notify()
         return changed
 
@@ -290,14 +290,13 @@ class MemoryStore:
         """
         memories = [self.get(id_) for id_ in arguments.ids(ids)]
         fields = records.fields_after_merge(memories, arguments.text(content, field="content"))
-        merged = records.memory(self._engine.merge([memory.id for memory in memories], fields))
+        merged = self._engine.merge([memory.id for memory in memories], fields)
         self._queue.notify()
         return merged
 
     def archive(self, ids: str | Sequence[str], *, reason: str | None = None) -> builtins.list[Memory]:
         """Archive memories; ``restore`` brings them back."""
-        found = self._engine.archive(arguments.ids(ids), arguments.optional_text(reason, field="reason"))
-        return [records.memory(memory) for memory in found]
+        return self._engine.archive(arguments.ids(ids), arguments.optional_text(reason, field="reason"))
 
     def restore(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
         """Bring archived or superseded memories back, or accept candidates.
@@ -305,7 +304,7 @@ class MemoryStore:
         Raises:
             ConflictError: Another memory has the topic now.
         """
-        return [records.memory(memory) for memory in self._engine.restore(arguments.ids(ids))]
+        return self._engine.restore(arguments.ids(ids))
 
     def delete(self, ids: str | Sequence[str]) -> builtins.list[str]:
         """Delete memories; for 30 days ``undo`` can bring them back. Returns their full ids."""
@@ -326,11 +325,11 @@ class MemoryStore:
 
     def pin(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
         """Pin memories, so that they stay visible."""
-        return [records.memory(memory) for memory in self._engine.pin(arguments.ids(ids), True)]
+        return self._engine.pin(arguments.ids(ids), True)
 
     def unpin(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
         """Unpin memories."""
-        return [records.memory(memory) for memory in self._engine.pin(arguments.ids(ids), False)]
+        return self._engine.pin(arguments.ids(ids), False)
 
     def link(self, source: str, target: str, kind: str = "related", reason: str = "", *, weight: float = 1.0) -> None:
         """Link two memories; an earlier link of the same kind is replaced."""
@@ -389,10 +388,9 @@ class MemoryStore:
         moment = self._milliseconds(as_of, "as_of")
         arguments.flag(unasked, field="unasked")
         arguments.flag(nearest, field="nearest")
-        found = self._engine.recall(
+        return self._engine.recall(
             question, self._queue.embed_query(question), selection, most, moment, explain, unasked, nearest
         )
-        return [records.hit(hit, explained=explain) for hit in found]
 
     def search(
         self,
@@ -446,7 +444,7 @@ class MemoryStore:
             NotFoundError: There is no such memory.
             ConflictError: Several memories match.
         """
-        return records.memory(self._engine.get(arguments.text(id, field="id")))
+        return self._engine.get(arguments.text(id, field="id"))
 
     def list(
         self, *, limit: int = 50, offset: int = 0, as_of: Time | None = None, **filters: Unpack[Filter]
@@ -462,10 +460,7 @@ class MemoryStore:
         selection = self._select(**filters)
         for field, value in (("limit", limit), ("offset", offset)):
             arguments.count(value, field=field)
-        return [
-            records.memory(memory)
-            for memory in self._engine.select(selection, limit, offset, self._milliseconds(as_of, "as_of"))
-        ]
+        return self._engine.select(selection, limit, offset, self._milliseconds(as_of, "as_of"))
 
     def count(self, **filters: Unpack[Filter]) -> int:
         """Return how many memories ``list`` would return without a limit."""
@@ -478,7 +473,7 @@ class MemoryStore:
     def related(self, id: str, *, limit: int = 10) -> builtins.list[RelatedMemory]:
         """Return memories linked to a memory, then memories that are similar in meaning."""
         most = min(arguments.count(limit, field="limit"), _MOST_RELATED)
-        return [records.related_memory(found) for found in self._engine.related(arguments.text(id, field="id"), most)]
+        return [RelatedMemory(**found) for found in self._engine.related(arguments.text(id, field="id"), most)]
 
     def earlier(self, ids: Sequence[str]) -> dict[str, tuple[Earlier, ...]]:
         """Return the earlier statements on the subjects of memories, newest first.
@@ -495,7 +490,7 @@ class MemoryStore:
         named = arguments.texts(ids, field="ids")
         found = self._engine.earlier(named)
         return {
-            id_: tuple(Earlier(memory=records.memory(memory), is_replaced=replaced) for memory, replaced in earlier)
+            id_: tuple(Earlier(memory=memory, is_replaced=replaced) for memory, replaced in earlier)
             for id_, earlier in zip(named, found, strict=True)
             if earlier
         }
@@ -505,7 +500,7 @@ class MemoryStore:
 
         A recall returns such a memory beside its hits. A reader that lists memories asks for them with this method.
         """
-        return [records.memory(memory) for memory in self._engine.later(arguments.texts(ids, field="ids"))]
+        return self._engine.later(arguments.texts(ids, field="ids"))
 
     def most_used(
         self,
@@ -524,8 +519,7 @@ class MemoryStore:
         if start is None:
             raise InvalidInputError("since: a time is needed", field="since")
         selection = self._select(project=project, scope=scope, category=category)
-        used = self._engine.most_used(selection, start, arguments.count(limit, field="limit"))
-        return [(records.memory(memory), uses) for memory, uses in used]
+        return self._engine.most_used(selection, start, arguments.count(limit, field="limit"))
 
     def links(self, kinds: Sequence[str], *, limit: int = 1000, **filters: Unpack[Filter]) -> builtins.list[Link]:
         """Return links between active memories, by kind, strongest first.

@@ -1,4 +1,4 @@
-"""Converts between the public dataclasses and the engine's dictionaries."""
+"""Converts between public values and the engine's dictionaries. Memories and hits are built by the engine."""
 
 from __future__ import annotations
 
@@ -10,20 +10,15 @@ from typing import Any, Final, get_type_hints
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import (
-    Category,
     Explanation,
     HistoryEntry,
-    Hit,
     KvEntry,
     Memory,
     NewMemory,
     Operation,
     Project,
-    RelatedMemory,
-    ScopeKind,
     Signal,
     Source,
-    Status,
     Time,
     Trust,
     Turn,
@@ -67,12 +62,6 @@ _PLAIN_FIELDS: Final = {
     for name, kind in _FIELD_TYPES.items()
     if name not in _CONVERTED_TOGETHER and name not in _TIMES
 }
-# Looking a member up by value would cost more than the rest of building a memory.
-_CATEGORIES: Final = {member.value: member for member in Category}
-_STATUSES: Final = {member.value: member for member in Status}
-_TRUSTS: Final = {member.value: member for member in Trust}
-# Filling the slots takes half as long as the constructor, which a frozen dataclass makes slow.
-_SLOTS: Final = tuple((field.name, getattr(Memory, field.name).__set__) for field in fields(Memory))
 
 
 def new_memory(
@@ -149,50 +138,6 @@ def fields_after_merge(memories: Sequence[Memory], content: str) -> dict[str, An
     return {"content": content, "tags": [*tags][:MOST_ENTITIES], "entities": [*entities][:MOST_ENTITIES]}
 
 
-def memory(found: dict[str, Any]) -> Memory:
-    """Build a memory from the engine's dictionary, which is used up.
-
-    Fields that need no conversion are passed through by name.
-    """
-    project = found["project"]
-    metadata = found["metadata"]
-    source = found["source"]
-    found |= {
-        "category": _CATEGORIES[found["category"]],
-        "scope": ScopeKind.GLOBAL if project is None else ScopeKind.PROJECT,
-        "status": _STATUSES[found["status"]],
-        "trust": _TRUSTS[found["trust"]],
-        "source": Source(**dict(zip(_SOURCE_FIELDS, source, strict=True))) if any(source) else _NO_SOURCE,
-        "entities": tuple(found["entities"]),
-        "tags": tuple(found["tags"]),
-        "time": moment(found["time"]),
-        "created_at": moment(found["created_at"]),
-        "updated_at": moment(found["updated_at"]),
-        "verified_at": _optional_moment(found["verified_at"]),
-        "expires_at": _optional_moment(found["expires_at"]),
-        "used_at": _optional_moment(found["used_at"]),
-        "remind_at": _optional_moment(found["remind_at"]),
-        "review_after": _optional_moment(found["review_after"]),
-        "metadata": {} if metadata == "{}" else json.loads(metadata),
-    }
-    built = Memory.__new__(Memory)
-    for name, put in _SLOTS:
-        put(built, found[name])
-    return built
-
-
-def hit(found: Mapping[str, Any], *, explained: bool) -> Hit:
-    """Build a hit from the engine's dictionary."""
-    return Hit(
-        memory=memory(found["memory"]),
-        score=found["score"],
-        rank=found["rank"],
-        relevance=found["relevance"],
-        floor=found["floor"],
-        explanation=explanation(found["signals"]) if explained else None,
-    )
-
-
 def explanation(signals: Iterable[Mapping[str, Any]]) -> Explanation:
     """Build an explanation from the engine's signals."""
     return Explanation(signals=tuple(Signal(**signal) for signal in signals))
@@ -224,19 +169,8 @@ def history_entry(found: Mapping[str, Any]) -> HistoryEntry:
         kind=found["kind"],
         actor=Trust(found["actor"]),
         undone=found["undone"],
-        before=None if found["before"] is None else memory(found["before"]),
-        after=None if found["after"] is None else memory(found["after"]),
-    )
-
-
-def related_memory(found: Mapping[str, Any]) -> RelatedMemory:
-    """Build a neighbour from the engine's dictionary."""
-    return RelatedMemory(
-        memory=memory(found["memory"]),
-        kind=found["kind"],
-        direction=found["direction"],
-        weight=found["weight"],
-        reason=found["reason"],
+        before=found["before"],
+        after=found["after"],
     )
 
 

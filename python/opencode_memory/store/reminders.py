@@ -6,7 +6,7 @@ from datetime import tzinfo
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.models import Memory, Scope, Time
-from opencode_memory.store import arguments, records
+from opencode_memory.store import arguments
 from opencode_memory.store.selection import select
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Reminders:
         Raises:
             ConflictError: The memory has no reminder, or one that is not due yet.
         """
-        return records.memory(self._engine.advance_reminder(arguments.text(id, field="id")))
+        return self._engine.advance_reminder(arguments.text(id, field="id"))
 
     def due(self, *, limit: int = 20, scope: Scope | str | None = None, project: str | None = None) -> list[Memory]:
         """Return active memories whose reminder or review is due, the longest due first.
@@ -62,9 +62,8 @@ class Reminders:
             project: As in ``Filter``.
         """
         selection = select(default=self._project, zone=self._zone, scope=scope, project=project)
-        found = self._engine.due(selection, arguments.count(limit, field="limit"))
-        return [records.memory(memory) for memory in found]
+        return self._engine.due(selection, arguments.count(limit, field="limit"))
 
     def _change(self, id: str, is_review: bool, at: int | None, every_days: int | None) -> Memory:
         fields = zip(_REVIEW if is_review else _REMINDER, (at, every_days), strict=True)
-        return records.memory(self._engine.edit(arguments.text(id, field="id"), dict(fields)))
+        return self._engine.edit(arguments.text(id, field="id"), dict(fields))

@@ -205,8 +205,7 @@ class Turns:
         memories, turns = self._engine.recall_all(
             query, *vectors, selection, limit, min(_SPARE * limit, _MOST), explain, nearest, nearest
         )
-        hits = [records.hit(hit, explained=explain) for hit in memories]
-        return self._found(turns, explain=explain).show_with_memories(hits, limit)
+        return self._found(turns, explain=explain).show_with_memories(memories, limit)
 
     def _embed(self, query: str) -> tuple[str, Vector] | None:
         """Return the name of the model of the session index, and the vector of a query."""

@@ -12,8 +12,9 @@ use crate::errors::to_exception;
 use crate::vectors::GivenVector;
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
+type Objects<'py> = Vec<Bound<'py, PyAny>>;
 /// The memory, and whether a later one takes its place.
-type EarlierParts<'py> = (Bound<'py, PyDict>, bool);
+type EarlierParts<'py> = (Bound<'py, PyAny>, bool);
 /// Source, target, kind, weight and reason.
 type LinkParts = (String, String, String, f64, String);
 
@@ -32,20 +33,20 @@ impl Engine {
         explain: bool,
         unasked: bool,
         nearest: bool,
-    ) -> PyResult<Dicts<'py>> {
+    ) -> PyResult<Objects<'py>> {
         let vector = vector.map(|given| given.0);
         let hits = self.run(py, || {
             let selection = selection.into_core()?;
             self.core.recall(RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest })
         })?;
-        hits.iter().map(|hit| convert::hit(py, hit)).collect()
+        hits.iter().map(|hit| convert::hit(py, hit, explain)).collect()
     }
 
     fn note_uses(&self, py: Python<'_>, ids: Vec<String>) -> PyResult<()> {
         self.run(py, || self.core.note_uses(ids))
     }
 
-    fn get<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyDict>> {
+    fn get<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyAny>> {
         let memory = self.run(py, || self.core.get(id))?;
         convert::memory(py, &memory)
     }
@@ -57,12 +58,12 @@ impl Engine {
         limit: usize,
         offset: usize,
         as_of: Option<i64>,
-    ) -> PyResult<Dicts<'py>> {
+    ) -> PyResult<Objects<'py>> {
         let memories = self.run(py, || self.core.list(&selection.into_core()?, limit, offset, as_of))?;
         convert::memories(py, &memories)
     }
 
-    fn due<'py>(&self, py: Python<'py>, selection: GivenSelection, limit: usize) -> PyResult<Dicts<'py>> {
+    fn due<'py>(&self, py: Python<'py>, selection: GivenSelection, limit: usize) -> PyResult<Objects<'py>> {
         let found = self.run(py, || self.core.due(&selection.into_core()?.scope, limit))?;
         convert::memories(py, &found)
     }
@@ -103,9 +104,9 @@ impl Engine {
         found.iter().map(|earlier| earlier.iter().map(convert).collect()).collect()
     }
 
-    fn later<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Dicts<'py>> {
+    fn later<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Objects<'py>> {
         let found = self.run(py, || self.core.later(&ids))?;
-        found.iter().map(|memory| convert::memory(py, memory)).collect()
+        convert::memories(py, &found)
     }
 
     fn most_used<'py>(
@@ -114,7 +115,7 @@ impl Engine {
         selection: GivenSelection,
         since_ms: i64,
         limit: usize,
-    ) -> PyResult<Vec<(Bound<'py, PyDict>, usize)>> {
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, usize)>> {
         let found = self.run(py, || self.core.most_used(&selection.into_core()?, since_ms, limit))?;
         found.iter().map(|(memory, uses)| Ok((convert::memory(py, memory)?, *uses))).collect()
     }

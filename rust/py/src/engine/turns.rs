@@ -12,6 +12,7 @@ use crate::convert::{self, GivenSelection, dict};
 use crate::vectors::{GivenVector, GivenVectors};
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
+type Objects<'py> = Vec<Bound<'py, PyAny>>;
 /// Session, project, mark and cursor.
 type ProgressParts = (String, Option<String>, String, Option<String>);
 
@@ -136,7 +137,7 @@ impl Engine {
         explain: bool,
         unasked: bool,
         nearest: bool,
-    ) -> PyResult<(Dicts<'py>, Dicts<'py>)> {
+    ) -> PyResult<(Objects<'py>, Dicts<'py>)> {
         let vector = vector.map(|given| given.0);
         let turn_vector = owned(turn_vector);
         let (memories, turns) = self.run(py, || {
@@ -146,7 +147,7 @@ impl Engine {
             let memories = RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest };
             self.core.recall_all(memories, &turns)
         })?;
-        let memories = memories.iter().map(|hit| convert::hit(py, hit)).collect::<PyResult<_>>()?;
+        let memories = memories.iter().map(|hit| convert::hit(py, hit, explain)).collect::<PyResult<_>>()?;
         Ok((memories, turns.iter().map(|found| hit(py, found)).collect::<PyResult<_>>()?))
     }
 }

@@ -12,6 +12,7 @@ use crate::convert::{self, GivenMemory};
 /// Key, kept value and dropped value of each clash.
 type Clashes = Vec<(String, String, String)>;
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
+type Objects<'py> = Vec<Bound<'py, PyAny>>;
 
 #[pymethods]
 impl Engine {
@@ -21,7 +22,7 @@ impl Engine {
         Ok(results.into_iter().map(convert::written).collect())
     }
 
-    fn edit<'py>(&self, py: Python<'py>, id: &str, fields: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    fn edit<'py>(&self, py: Python<'py>, id: &str, fields: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
         let (mut patch, category, trust) = convert::patch(fields)?;
         let memory = self.run(py, || {
             patch.category = category.map(|name| Category::parse(&name)).transpose()?;
@@ -36,22 +37,22 @@ impl Engine {
         py: Python<'py>,
         ids: Vec<String>,
         fields: &Bound<'py, PyDict>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (patch, _, _) = convert::patch(fields)?;
         let memory = self.run(py, || self.core.merge(&ids, patch))?;
         convert::memory(py, &memory)
     }
 
     #[pyo3(signature = (ids, reason=None))]
-    fn archive<'py>(&self, py: Python<'py>, ids: Vec<String>, reason: Option<String>) -> PyResult<Dicts<'py>> {
+    fn archive<'py>(&self, py: Python<'py>, ids: Vec<String>, reason: Option<String>) -> PyResult<Objects<'py>> {
         self.run_change(py, || self.core.archive(&ids, reason.as_deref()))
     }
 
-    fn restore<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Dicts<'py>> {
+    fn restore<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Objects<'py>> {
         self.run_change(py, || self.core.restore(&ids))
     }
 
-    fn pin<'py>(&self, py: Python<'py>, ids: Vec<String>, pinned: bool) -> PyResult<Dicts<'py>> {
+    fn pin<'py>(&self, py: Python<'py>, ids: Vec<String>, pinned: bool) -> PyResult<Objects<'py>> {
         self.run_change(py, || self.core.pin(&ids, pinned))
     }
 
@@ -131,7 +132,7 @@ impl Engine {
         Ok((merged.memories, clashes))
     }
 
-    fn advance_reminder<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyDict>> {
+    fn advance_reminder<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyAny>> {
         let memory = self.run(py, || self.core.advance_reminder(id))?;
         convert::memory(py, &memory)
     }
@@ -147,7 +148,7 @@ impl Engine {
         &self,
         py: Python<'py>,
         work: impl FnOnce() -> Result<Vec<Memory>> + Send,
-    ) -> PyResult<Dicts<'py>> {
+    ) -> PyResult<Objects<'py>> {
         let memories = self.run(py, work)?;
         convert::memories(py, &memories)
     }
