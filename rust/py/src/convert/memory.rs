@@ -11,6 +11,7 @@ use pyo3::{IntoPyObjectExt, ffi, intern};
 
 use super::signal;
 
+/// Fill slots of a blank object, by name.
 macro_rules! fill {
     ($blank:expr, $($name:literal : $value:expr),+ $(,)?) => {
         $($blank.fill(intern!($blank.0.py(), $name), $value)?;)+
@@ -18,7 +19,7 @@ macro_rules! fill {
 }
 
 /// Classes and constants that memories and hits are made of.
-struct Shapes {
+struct Classes {
     memory: Py<PyType>,
     hit: Py<PyType>,
     source: Py<PyType>,
@@ -38,10 +39,10 @@ struct Shapes {
     parse_json: Py<PyAny>,
 }
 
-impl Shapes {
+impl Classes {
     fn get(py: Python<'_>) -> PyResult<&'static Self> {
-        static SHAPES: PyOnceLock<Shapes> = PyOnceLock::new();
-        SHAPES.get_or_try_init(py, || Self::import(py))
+        static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+        CLASSES.get_or_try_init(py, || Self::import(py))
     }
 
     fn import(py: Python<'_>) -> PyResult<Self> {
@@ -138,44 +139,44 @@ impl<'py> Blank<'py> {
 
 /// Build a memory.
 pub fn memory<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyAny>> {
-    let shapes = Shapes::get(py)?;
-    let built = shapes.blank(py, &shapes.memory)?;
-    let created_at = shapes.moment(py, memory.created_at)?;
+    let classes = Classes::get(py)?;
+    let built = classes.blank(py, &classes.memory)?;
+    let created_at = classes.moment(py, memory.created_at)?;
     // Most memories are never changed, and speak of the time when they were written.
     let near = |value: i64| {
-        if value == memory.created_at { Ok(created_at.clone()) } else { shapes.moment(py, value) }
+        if value == memory.created_at { Ok(created_at.clone()) } else { classes.moment(py, value) }
     };
     fill!(built,
         "id": &memory.id,
         "key": memory.key,
         "content": &memory.content,
-        "category": &shapes.categories[memory.category as usize],
-        "scope": if memory.project.is_some() { &shapes.project } else { &shapes.global },
+        "category": &classes.categories[memory.category as usize],
+        "scope": if memory.project.is_some() { &classes.project } else { &classes.global },
         "project": memory.project.as_deref(),
         "topic": memory.topic.as_deref(),
-        "status": &shapes.statuses[memory.status as usize],
-        "trust": &shapes.trusts[memory.trust as usize],
+        "status": &classes.statuses[memory.status as usize],
+        "trust": &classes.trusts[memory.trust as usize],
         "pinned": memory.pinned,
         "session": memory.session.as_deref(),
         "position": memory.position,
         "speaker": memory.speaker.as_deref(),
         "time": near(memory.time)?,
-        "source": shapes.source(py, &memory.source)?,
+        "source": classes.source(py, &memory.source)?,
         "entities": PyTuple::new(py, &memory.entities)?,
         "tags": PyTuple::new(py, &memory.tags)?,
         "created_at": &created_at,
         "updated_at": near(memory.updated_at)?,
-        "verified_at": shapes.optional_moment(py, memory.verified_at)?,
-        "expires_at": shapes.optional_moment(py, memory.expires_at)?,
-        "used_at": shapes.optional_moment(py, memory.used_at)?,
+        "verified_at": classes.optional_moment(py, memory.verified_at)?,
+        "expires_at": classes.optional_moment(py, memory.expires_at)?,
+        "used_at": classes.optional_moment(py, memory.used_at)?,
         "uses": memory.uses,
         "superseded_by": memory.superseded_by.as_deref(),
-        "remind_at": shapes.optional_moment(py, memory.remind_at)?,
+        "remind_at": classes.optional_moment(py, memory.remind_at)?,
         "remind_every": memory.remind_every,
-        "review_after": shapes.optional_moment(py, memory.review_after)?,
+        "review_after": classes.optional_moment(py, memory.review_after)?,
         "review_every": memory.review_every,
         "confidence": memory.confidence,
-        "metadata": shapes.metadata(py, &memory.metadata)?,
+        "metadata": classes.metadata(py, &memory.metadata)?,
     );
     Ok(built.0)
 }
@@ -187,15 +188,15 @@ pub fn memories<'py>(py: Python<'py>, found: &[Memory]) -> PyResult<Vec<Bound<'p
 
 /// Build a hit.
 pub fn hit<'py>(py: Python<'py>, hit: &Hit, explained: bool) -> PyResult<Bound<'py, PyAny>> {
-    let shapes = Shapes::get(py)?;
-    let built = shapes.blank(py, &shapes.hit)?;
+    let classes = Classes::get(py)?;
+    let built = classes.blank(py, &classes.hit)?;
     fill!(built,
         "memory": memory(py, &hit.memory)?,
         "score": hit.score,
         "rank": hit.rank,
         "relevance": hit.relevance,
         "floor": hit.floor,
-        "explanation": if explained { Some(shapes.explanation(py, &hit.signals)?) } else { None },
+        "explanation": if explained { Some(classes.explanation(py, &hit.signals)?) } else { None },
     );
     Ok(built.0)
 }
