@@ -321,7 +321,10 @@ pub fn describe(attempted: &str, file: &Path, error: rusqlite::Error) -> Error {
         _ if is_out_of_space(failure) => Error::Storage {
             attempted,
             path,
-            source: io::Error::new(io::ErrorKind::StorageFull, "there is no space left; nothing was changed"),
+            source: io::Error::new(
+                io::ErrorKind::StorageFull,
+                "there is no space left; the failed step changed nothing",
+            ),
         },
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied => {
             Error::Storage { attempted, path, source: io::Error::new(io::ErrorKind::PermissionDenied, said) }
