@@ -86,7 +86,9 @@ def test_store_on_a_full_disk_is_read_and_the_reason_is_told(cli: CommandLine, m
 
     def refuse_writing(*arguments: Any, read_only: bool, **options: Any) -> MemoryStore:
         if not read_only:
-            raise StorageError("open store.db: there is no space left; the failed step changed nothing", path="store.db")
+            raise StorageError(
+                "open store.db: there is no space left; the failed step changed nothing", path="store.db"
+            )
         return open_store(*arguments, read_only=read_only, **options)
 
     monkeypatch.setattr(opencode_memory, "open", refuse_writing)

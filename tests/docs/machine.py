@@ -193,5 +193,8 @@ def normalize(text: str) -> str:
     """
     text = re.sub(r"\b[0-9a-f]{8}\b", "ID", text)
     text = re.sub(r"\b\d+ tokens\b", "N tokens", text)
-    text = re.sub(r"\b(now|\d+ (?:s|min|h|d|mo|month|months) ago)\b", "AGE", text)
+    # Ages are aligned to the right, so a short one beside a long one has more spaces before it.
+    text = re.sub(
+        r"( {2,})?\b(now|\d+ (?:s|min|h|d|mo|month|months) ago)\b", lambda age: "  AGE" if age[1] else "AGE", text
+    )
     return re.sub(r"(?m)^(.*\bAGE\b.{40}).*…$", r"\1…", text)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from opencode_memory import (
@@ -300,13 +300,14 @@ TRICKY = st.sampled_from(
 )
 
 
+@example(texts=["\u00ad", "a"])  # A text without a visible character is no memory.
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=st.lists(st.one_of(CONTENTS, TRICKY, st.tuples(TRICKY, CONTENTS).map("\n".join)), min_size=1, max_size=6))
 def test_markdown_brings_texts_back_exactly(open_store: OpenStore, tmp_path_factory: Any, texts: list[str]) -> None:
     folder = tmp_path_factory.mktemp("markdown")
     first, second = open_store(folder / "a", project="app"), open_store(folder / "b", project="app")
     for number, text in enumerate(texts):
-        if text.strip():
+        if any(character.isprintable() and not character.isspace() for character in text):
             first.remember(text, topic=f"--> {number}", tags=["a--b"], category="decision" if number % 2 else "fact")
     report = import_memories(second, io.StringIO(exported(first, "markdown")))
     assert report.skipped == ()
