@@ -105,7 +105,7 @@ def _done(loop: Loop) -> str:
 
 def _output(last: Mapping[str, Any]) -> str:
     output = str(last.get("output", "")).strip()
-    if last.get("exit") in (None, 0) or not output:
+    if last.get("exit") in {None, 0} or not output:
         return ""
     command = f"`{last['command']}`" if last.get("command") else "The command"
     return f"# The last check\n{command} ended with exit code {last['exit']}:\n```\n{output[-_OUTPUT_CHARACTERS:]}\n```"

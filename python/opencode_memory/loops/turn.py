@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from opencode_memory.text.clock import to_ms
 
+# Tuples, because looking for a list or an object in a set is an error, and OpenCode may send any value.
 _REFUSALS: Final = (401, 402, 403)
+_GOES_ON: Final = (None, "tool-calls")
 _QUOTA: Final = ("quota", "billing", "insufficient", "credit", "usage limit")
 _ABORTED: Final = "MessageAbortedError"
 _SAID_CHARACTERS: Final = 300
@@ -104,7 +106,7 @@ def read_turn(messages: Sequence[Any], message: str) -> Turn:
     if isinstance(error, Mapping):
         return Turn(progress=_classify(error), said=_describe(error), mark=mark)
     # An OpenCode that was killed between the two writes leaves a finish without an end time, and never adds one.
-    if info.get("finish") in (None, "tool-calls"):
+    if info.get("finish") in _GOES_ON:
         return Turn(progress=Progress.OPEN, mark=mark, runs_tool=_runs_tool(last))
     text = "\n".join(
         part["text"]

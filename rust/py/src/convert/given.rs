@@ -69,7 +69,7 @@ fn member<T>(given: &Bound<'_, PyAny>, name: &str, parse: fn(&str) -> Result<T>)
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct GivenSelection {
-    /// `everything`, `global` or `project`.
+    /// Kind of the scope: `everything`, `global` or `project`.
     scope: String,
     project: Option<String>,
     with_global: bool,
@@ -109,7 +109,9 @@ impl GivenSelection {
     }
 }
 
-/// Read a patch from a dictionary whose keys are the fields to change. Category and trust are returned as names.
+/// Read the changes of a memory from a dictionary with one key for each changed field.
+///
+/// Returns the names of the category and the trust beside the patch; the caller parses them.
 pub fn patch(given: &Bound<'_, PyDict>) -> PyResult<(Patch, Option<String>, Option<String>)> {
     let mut patch = Patch::default();
     let (mut category, mut trust) = (None, None);

@@ -74,7 +74,7 @@ impl Classes {
         })
     }
 
-    /// Build an object of a class whose slots are still empty.
+    /// Create an object of a class, with empty slots.
     fn blank<'py>(&self, py: Python<'py>, class: &Py<PyType>) -> PyResult<Blank<'py>> {
         Ok(Blank(self.new.bind(py).call1((class,))?))
     }
@@ -121,7 +121,7 @@ impl Classes {
     }
 }
 
-/// An object of a frozen dataclass that nobody else has seen yet.
+/// A new object of a frozen dataclass. Its slots can still be filled, because no other code has the object yet.
 struct Blank<'py>(Bound<'py, PyAny>);
 
 impl<'py> Blank<'py> {
@@ -143,7 +143,7 @@ pub fn memory<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyAn
     let built = classes.blank(py, &classes.memory)?;
     let created_at = classes.moment(py, memory.created_at)?;
     // Most memories are never changed, and speak of the time when they were written.
-    let near = |value: i64| {
+    let moment = |value: i64| {
         if value == memory.created_at { Ok(created_at.clone()) } else { classes.moment(py, value) }
     };
     fill!(built,
@@ -160,12 +160,12 @@ pub fn memory<'py>(py: Python<'py>, memory: &Memory) -> PyResult<Bound<'py, PyAn
         "session": memory.session.as_deref(),
         "position": memory.position,
         "speaker": memory.speaker.as_deref(),
-        "time": near(memory.time)?,
+        "time": moment(memory.time)?,
         "source": classes.source(py, &memory.source)?,
         "entities": PyTuple::new(py, &memory.entities)?,
         "tags": PyTuple::new(py, &memory.tags)?,
         "created_at": &created_at,
-        "updated_at": near(memory.updated_at)?,
+        "updated_at": moment(memory.updated_at)?,
         "verified_at": classes.optional_moment(py, memory.verified_at)?,
         "expires_at": classes.optional_moment(py, memory.expires_at)?,
         "used_at": classes.optional_moment(py, memory.used_at)?,
