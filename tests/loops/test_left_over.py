@@ -14,7 +14,7 @@ import pytest
 from loops.processes import dead_process, elsewhere, has_ended
 from opencode_memory.loops import left_over
 from opencode_memory.loops.left_over import end_children, end_group, mark
-from opencode_memory.loops.process import ProcessId, identify
+from opencode_memory.loops.process import ProcessId, all_processes, identify
 
 
 class Group:
@@ -82,9 +82,21 @@ def test_group_of_a_dead_process_is_none() -> None:
     assert not end_group(dead_process())
 
 
-def test_children_of_a_dead_server_come_to_their_end() -> None:
+def test_children_of_a_dead_server_come_to_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
     server = dead_process()
-    with child_of(server, "sleep 0.3") as child:
+    with child_of(server, "read line; sleep 0.3") as child:
+        assert child.stdin is not None
+        end = child.stdin.close
+        looks: list[None] = []
+
+        def look() -> list[int]:
+            """List all processes. The child begins to end when it is looked for again."""
+            if looks:
+                end()
+            looks.append(None)
+            return all_processes()
+
+        monkeypatch.setattr(left_over, "all_processes", look)
         assert end_children(server)
         assert child.wait(5) == 0
     assert not end_children(server)
@@ -102,6 +114,18 @@ def test_child_that_takes_too_long_is_told_to_end(monkeypatch: pytest.MonkeyPatc
         other.kill()
 
 
+def test_child_that_just_begins_a_program_is_found() -> None:
+    """Its environment is empty for a moment."""
+    server = dead_process()
+    wanted = f"{next(iter(mark()))}={server}".encode()
+    found = []
+    for _ in range(200):
+        with child_of(server, "exec sleep 300") as child:
+            found.append(left_over._has_variable(child.pid, wanted))
+            child.kill()
+    assert all(found)
+
+
 def child_of(server: ProcessId, command: str) -> subprocess.Popen[bytes]:
     [name] = mark()
-    return subprocess.Popen(["sh", "-c", command], env={**os.environ, name: str(server)})
+    return subprocess.Popen(["sh", "-c", command], env={**os.environ, name: str(server)}, stdin=subprocess.PIPE)

@@ -28,6 +28,8 @@ _VARIABLE: Final = "OCM_STARTED_BY"
 _GIT_SECONDS: Final = 10.0
 """Time in which a call of git may come to its end by itself."""
 _END_SECONDS: Final = 5.0
+_BEGIN_SECONDS: Final = 1.0
+"""Time in which a process that begins a program gets its environment, also on a busy machine."""
 
 
 def mark() -> Mapping[str, str]:
@@ -111,6 +113,24 @@ def _signal_and_wait(
 def _has_variable(pid: int, start: bytes) -> bool:
     """Return whether the environment of a process has a variable that starts so."""
     try:
-        return any(entry.startswith(start) for entry in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
+        return any(entry.startswith(start) for entry in _read_environment(pid).split(b"\0"))
     except OSError:
         return False
+
+
+def _read_environment(pid: int) -> bytes:
+    """Read the environment of a process.
+
+    While a process begins another program, its environment and its command line are empty for a moment. Without this
+    wait, a call of git that has just begun would be overlooked.
+
+    Raises:
+        OSError: The process has ended, has no program, or belongs to another user.
+    """
+    until = time.monotonic() + _BEGIN_SECONDS
+    while not (found := Path(f"/proc/{pid}/environ").read_bytes()) and time.monotonic() < until:
+        Path(f"/proc/{pid}/exe").readlink()  # Fails for a process that has ended, and for the kernel's own.
+        if Path(f"/proc/{pid}/cmdline").read_bytes():
+            break  # The environment really is empty, or has just come.
+        os.sched_yield()
+    return found or Path(f"/proc/{pid}/environ").read_bytes()
