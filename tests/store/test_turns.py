@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,30 @@ def test_damaged_full_text_index_starts_a_new_index(store: MemoryStore) -> None:
     assert store.turns.progress("/agent.db") == {}
     add(store, {"m1": "The carrier is Hermes."})
     assert labels(store.search("carrier", project="shop", sources="sessions")) == ["m1"]
+
+
+@pytest.mark.parametrize(
+    ("opening", "speaker", "order"),
+    [
+        ("Amendment to the rule about the carrier.", "user", ["new", "old"]),
+        ("A question about the carrier.", "user", ["old", "new"]),
+        ("Amendment to the rule about the carrier.", "assistant", ["old", "new"]),
+    ],
+)
+def test_session_whose_person_announces_a_change_stands_first(
+    store: MemoryStore, opening: str, speaker: str, order: list[str]
+) -> None:
+    texts = {
+        "old": "The carrier of orders is Hermes.",
+        "opening": opening,
+        "new": "The carrier of glass orders is Hydra.",
+    }
+    later = page("later", {name: texts[name] for name in ("opening", "new")})
+    first, second = (replace(turn, time=AT + timedelta(days=1)) for turn in later.turns)
+    later = replace(later, turns=[replace(first, speaker=speaker), second])
+    assert store.turns.add([page("earlier", {"old": texts["old"]}), later])
+    store.turns.texts = recording = RecordingTexts(texts)
+    found = store.search("carrier of orders", project="shop", sources="sessions", limit=2)
+    assert labels(found) == order
+    # What a session announces stands in the index, so its beginning is not read.
+    assert "opening" not in recording.asked

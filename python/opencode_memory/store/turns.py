@@ -32,8 +32,6 @@ _SPARE: Final = 2
 """Turns are requested so many times as often as hits, because copies and turns without a text are left out."""
 _MOST: Final = 1_000
 _OPENING_TURNS: Final = 3
-_MOST_OPENINGS: Final = 10_000
-"""Texts of which is remembered what they announce."""
 _PERSON: Final = "user"
 
 
@@ -120,7 +118,6 @@ class Turns:
         self._engine = engine
         self._queue = queue
         self.texts: TurnTexts | None = None
-        self._announcing: dict[bytes, bool] = {}
 
     def add(self, pages: Sequence[SessionPage]) -> bool:
         """Embed and index the turns of some pages.
@@ -219,22 +216,8 @@ class Turns:
         return [None] * len(turns) if self.texts is None else self.texts.read(turns)
 
     def _announces_change(self, hit: SessionHit) -> bool:
-        """Tell whether what the person said first in the session of a hit announces a change.
-
-        What a text announces is remembered, because reading the text takes longer than the rest.
-        """
-        begun = self._engine.turns_of_session(hit.turn.session, 0, _OPENING_TURNS - 1)
-        for one in begun:
-            if (one["database"], one["speaker"]) != (hit.turn.database, _PERSON):
-                continue
-            known = self._announcing.get(one["digest"])
-            if known is None and (said := self._read([one])):
-                if len(self._announcing) >= _MOST_OPENINGS:
-                    self._announcing.clear()
-                known = self._announcing[one["digest"]] = announces_change(said[0].text)
-            if known is not None:
-                return known
-        return False
+        """Tell whether what the person said first in the session of a hit announces a change."""
+        return self._engine.opening_announces(hit.turn.database, hit.turn.session, _PERSON, _OPENING_TURNS)
 
     def _read(self, found: Iterable[dict[str, Any]]) -> list[Turn]:
         return [turn for turn in self._show([records.turn(one) for one in found]) if turn is not None]
@@ -255,6 +238,7 @@ def _page(page: SessionPage, texts: list[tuple[str, tuple[int, int]]]) -> dict[s
                 "time": to_ms(turn.time),
                 "text": text,
                 "digest": digest_of(text),
+                "announces": turn.speaker == _PERSON and announces_change(text),
                 "rows": rows,
             }
             for turn, (text, rows) in zip(page.turns, texts, strict=True)

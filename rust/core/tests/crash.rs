@@ -353,6 +353,7 @@ fn turns_page(number: usize) -> Page {
             time: 1,
             text: text(number),
             digest: vec![number as u8],
+            announces: false,
             vectors: vec![1.0, 0.0],
         }],
     }

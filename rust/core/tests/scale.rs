@@ -47,6 +47,7 @@ fn index_turns(engine: &Engine, model: &str, dimension: usize, embed: impl Fn(&s
         time: i64::from(number),
         text: text(number.into()),
         digest: vec![number; 16],
+        announces: false,
         vectors: embed(&text(number.into())),
     };
     let page = Page {

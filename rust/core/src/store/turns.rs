@@ -23,7 +23,7 @@ pub const FOLDER: &str = "sessions";
 /// Name of the file in that folder.
 const FILE: &str = "turns.db";
 /// Version of the tables. An index of another version is built again.
-const LAYOUT: i64 = 1;
+const LAYOUT: i64 = 2;
 /// How long a write waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Number of changes kept for processes whose mirror is behind. A mirror that is further behind is loaded again.
@@ -39,7 +39,8 @@ const TABLES: &str = "
     CREATE TABLE turn(
         key INTEGER PRIMARY KEY AUTOINCREMENT, session INTEGER NOT NULL, message TEXT NOT NULL,
         position INTEGER NOT NULL, speaker TEXT NOT NULL, time INTEGER NOT NULL, digest BLOB NOT NULL,
-        words INTEGER NOT NULL, traits INTEGER NOT NULL, vectors BLOB NOT NULL, UNIQUE(session, message)
+        words INTEGER NOT NULL, traits INTEGER NOT NULL, announces INTEGER NOT NULL, vectors BLOB NOT NULL,
+        UNIQUE(session, message)
     ) STRICT;
     CREATE INDEX turn_message ON turn(message);
     CREATE INDEX turn_place ON turn(session, position);
@@ -79,6 +80,8 @@ pub struct NewTurn {
     pub text: String,
     /// Identifies the text.
     pub digest: Vec<u8>,
+    /// Whether the text announces a change of an earlier decision.
+    pub announces: bool,
     /// Vectors of its chunks, one after the other, each of unit length.
     pub vectors: Vec<f32>,
 }
@@ -289,6 +292,15 @@ pub fn by_key(at: &Connection, key: i64) -> Result<Option<Turn>> {
     Ok(at.prepare_cached(&format!("{TURN} WHERE t.key = ?1"))?.query_row([key], turn_from).optional()?)
 }
 
+/// Whether the first words of a speaker among the first `count` turns of a session announce a change.
+pub fn opening_announces(at: &Connection, database: &str, session: &str, speaker: &str, count: i64) -> Result<bool> {
+    let statement = "SELECT t.announces FROM session s JOIN turn t ON t.session = s.id \
+        WHERE s.database = ?1 AND s.name = ?2 AND t.position < ?4 AND t.speaker = ?3 ORDER BY t.position LIMIT 1";
+    let mut statement = at.prepare_cached(statement)?;
+    let found = statement.query_row((database, session, speaker, count), |row| row.get(0)).optional()?;
+    Ok(found.unwrap_or(false))
+}
+
 /// Turns whose message has this id, at most `limit`. Copies of a session have messages of their own.
 pub fn by_message(at: &Connection, message: &str, limit: usize) -> Result<Vec<Turn>> {
     let mut statement = at.prepare_cached(&format!("{TURN} WHERE t.message = ?1 ORDER BY t.key LIMIT ?2"))?;
@@ -411,8 +423,9 @@ pub fn add(write: &Connection, session: i64, turn: &NewTurn) -> Result<i64> {
     let vectors: Vec<u8> = turn.vectors.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
     write
         .prepare_cached(
-            "INSERT INTO turn(session, message, position, speaker, time, digest, words, traits, vectors) VALUES \
-             (?1, ?2, (SELECT coalesce(max(position) + 1, 0) FROM turn WHERE session = ?1), ?3, ?4, ?5, ?6, ?7, ?8)",
+            "INSERT INTO turn(session, message, position, speaker, time, digest, words, traits, announces, vectors) \
+             VALUES (?1, ?2, (SELECT coalesce(max(position) + 1, 0) FROM turn WHERE session = ?1), \
+             ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute((
             session,
@@ -422,6 +435,7 @@ pub fn add(write: &Connection, session: i64, turn: &NewTurn) -> Result<i64> {
             &turn.digest,
             traits.words,
             traits.bits(),
+            turn.announces,
             vectors,
         ))?;
     let key = write.last_insert_rowid();
@@ -494,6 +508,7 @@ mod tests {
             time: 0,
             text: format!("turn {number}"),
             digest: Vec::new(),
+            announces: false,
             vectors: vec![1.0, 0.0],
         };
         let page = Page {

@@ -38,6 +38,7 @@ struct GivenTurn {
     time: i64,
     text: String,
     digest: Vec<u8>,
+    announces: bool,
     rows: (usize, usize),
 }
 
@@ -57,6 +58,7 @@ impl Engine {
                     time: given.time,
                     text: given.text,
                     digest: given.digest,
+                    announces: given.announces,
                     vectors: vectors.to_vec(),
                 })
             };
@@ -101,6 +103,17 @@ impl Engine {
     fn turns_of_session<'py>(&self, py: Python<'py>, session: &str, from: i64, upto: i64) -> PyResult<Dicts<'py>> {
         let found = self.run(py, || self.core.turns_of_session(session, from, upto))?;
         found.iter().map(|found| turn(py, found)).collect()
+    }
+
+    fn opening_announces(
+        &self,
+        py: Python<'_>,
+        database: &str,
+        session: &str,
+        speaker: &str,
+        count: i64,
+    ) -> PyResult<bool> {
+        self.run(py, || self.core.opening_announces(database, session, speaker, count))
     }
 
     fn turn_counts(&self, py: Python<'_>) -> PyResult<(usize, usize, Vec<String>)> {
