@@ -88,7 +88,7 @@ def test_only_the_best_hit_of_a_session_moves() -> None:
     assert order(old, new, more) == ["new-m", "old-m", "new-more"]
 
 
-def test_openings_are_read_only_if_they_can_matter() -> None:
+def test_only_sessions_that_can_amend_are_asked_what_they_announce() -> None:
     def never(_: SessionHit) -> bool:
         raise AssertionError("not needed")
 

@@ -229,5 +229,5 @@ def test_session_whose_person_announces_a_change_stands_first(
     store.turns.texts = recording = RecordingTexts(texts)
     found = store.search("carrier of orders", project="shop", sources="sessions", limit=2)
     assert labels(found) == order
-    # What a session announces stands in the index, so its beginning is not read.
+    # The index says that the session announces a change, so the text of its first message is not read.
     assert "opening" not in recording.asked

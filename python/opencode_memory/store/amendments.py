@@ -30,6 +30,9 @@ _ANNOUNCES: Final = re.compile(
 def announces_change(text: str) -> bool:
     """Return whether the beginning of a session says that it changes an earlier decision.
 
+    The session index stores the answer. If this rule changes, increase ``LAYOUT`` in ``store/turns.rs``, so that the
+    index is built again.
+
     >>> announces_change("Amendment to the merge rule from last month.")
     True
     >>> announces_change("Let's change the colour of the button.")

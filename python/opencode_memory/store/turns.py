@@ -216,7 +216,7 @@ class Turns:
         return [None] * len(turns) if self.texts is None else self.texts.read(turns)
 
     def _announces_change(self, hit: SessionHit) -> bool:
-        """Tell whether what the person said first in the session of a hit announces a change."""
+        """Return whether the first message of the person in a hit's session announces a change of a decision."""
         return self._engine.opening_announces(hit.turn.database, hit.turn.session, _PERSON, _OPENING_TURNS)
 
     def _read(self, found: Iterable[dict[str, Any]]) -> list[Turn]:

@@ -190,7 +190,7 @@ impl Engine {
         self.read_turns(|store| store.read(|at| turns::of_session(at, session, from, upto)))
     }
 
-    /// Whether the first words of a speaker among the first `count` turns of a session announce a change.
+    /// Whether the first turn of a speaker, among the first `count` turns of a session, announces a change.
     pub fn opening_announces(&self, database: &str, session: &str, speaker: &str, count: i64) -> Result<bool> {
         self.read_turns(|store| store.read(|at| turns::opening_announces(at, database, session, speaker, count)))
     }

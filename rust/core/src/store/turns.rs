@@ -22,7 +22,7 @@ use crate::text::Traits;
 pub const FOLDER: &str = "sessions";
 /// Name of the file in that folder.
 const FILE: &str = "turns.db";
-/// Version of the tables. An index of another version is built again.
+/// Version of the tables and of what is computed from texts. An index of another version is built again.
 const LAYOUT: i64 = 2;
 /// How long a write waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -292,7 +292,7 @@ pub fn by_key(at: &Connection, key: i64) -> Result<Option<Turn>> {
     Ok(at.prepare_cached(&format!("{TURN} WHERE t.key = ?1"))?.query_row([key], turn_from).optional()?)
 }
 
-/// Whether the first words of a speaker among the first `count` turns of a session announce a change.
+/// Whether the first turn of a speaker, among the first `count` turns of a session, announces a change.
 pub fn opening_announces(at: &Connection, database: &str, session: &str, speaker: &str, count: i64) -> Result<bool> {
     let statement = "SELECT t.announces FROM session s JOIN turn t ON t.session = s.id \
         WHERE s.database = ?1 AND s.name = ?2 AND t.position < ?4 AND t.speaker = ?3 ORDER BY t.position LIMIT 1";
