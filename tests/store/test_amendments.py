@@ -59,6 +59,13 @@ def test_other_beginnings_announce_nothing(text: str) -> None:
     assert not announces_change(text)
 
 
+def test_long_beginning_is_searched_in_linear_time() -> None:
+    # An earlier pattern took a minute for a sixth of this text.
+    text = "we settled " * 100_000
+    assert not announces_change(text)
+    assert announces_change(f"{text} but")
+
+
 def test_amending_session_stands_directly_above_the_one_that_it_amends() -> None:
     old, other, new = hit("old", day=1, relevance=0.8), hit("x", day=2, relevance=0.7), hit("new", day=3, relevance=0.6)
     assert order(old, other, new) == ["new-m", "old-m", "x-m"]
