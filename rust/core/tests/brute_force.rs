@@ -52,8 +52,9 @@ fn create_store(dir: &std::path::Path, size: usize, share: usize, random: &mut R
         }
         let pending = engine.pending_embeddings(0, size).expect("what waits");
         let chosen = pending.into_iter().filter(|_| random.below(100) < share);
-        let chunks: Vec<_> =
-            chosen.map(|one| (one.key, vec![Chunk { vector: Some(vector(&one.text)), text: one.text }])).collect();
+        let chunks: Vec<_> = chosen
+            .map(|one| (one.key, vec![Chunk { vector: Some(vector(&one.text).into()), text: one.text }]))
+            .collect();
         engine.store_embeddings(MODEL, &chunks).expect("vectors stored");
         if part == 0 {
             rebuild(&engine);
@@ -179,7 +180,7 @@ fn write_until(engine: &Engine, mut number: usize, ended: &AtomicBool) {
         let chunks: Vec<_> = written
             .into_iter()
             .map(|written| engine.get(&written.id).expect("a memory"))
-            .map(|one| (one.key, vec![Chunk { vector: Some(vector(&one.content)), text: one.content }]))
+            .map(|one| (one.key, vec![Chunk { vector: Some(vector(&one.content).into()), text: one.content }]))
             .collect();
         engine.store_embeddings(MODEL, &chunks).expect("vectors stored");
         support::catch_up(engine);

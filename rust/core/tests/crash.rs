@@ -339,7 +339,7 @@ fn killed_catch_up_continues_from_its_last_batch() {
 }
 
 /// A page of a session with one turn.
-fn turns_page(number: usize) -> Page {
+fn turns_page(number: usize) -> Page<'static> {
     Page {
         database: "/agent.db".to_owned(),
         session: format!("session {number}"),
@@ -354,7 +354,7 @@ fn turns_page(number: usize) -> Page {
             text: text(number),
             digest: vec![number as u8],
             announces: false,
-            vectors: vec![1.0, 0.0],
+            vectors: vec![1.0, 0.0].into(),
         }],
     }
 }

@@ -26,7 +26,7 @@ fn next_vector(text: &str) -> Vec<f32> {
 fn stage(engine: &Engine, limit: usize) -> Vec<Staged> {
     let begun = engine.begin_model_change(NEXT, NEXT_DIMENSION).expect("begun");
     let page = engine.texts_to_embed(begun.staged_key, limit).expect("texts");
-    let vectors: Vec<_> = page.iter().map(|one| (one.text.clone(), next_vector(&one.text))).collect();
+    let vectors: Vec<_> = page.iter().map(|one| (one.text.clone(), next_vector(&one.text).into())).collect();
     let last = page.last().map_or(begun.staged_key, |one| one.key);
     let memories: Vec<_> = page.iter().map(|one| (one.key, vec![one.text.clone()])).collect();
     engine.stage_embeddings(NEXT, last, &memories, &vectors).expect("staged");
@@ -176,11 +176,11 @@ fn text_that_is_purged_while_it_is_embedded_leaves_no_vector() {
     let begun = engine.begin_model_change(NEXT, NEXT_DIMENSION).expect("begun");
     let page = engine.texts_to_embed(begun.staged_key, 10).expect("texts");
     let pieces: Vec<_> = page.iter().map(|one| (one.key, vec![one.text.clone()])).collect();
-    let vectors: Vec<_> = page.iter().map(|one| (one.text.clone(), next_vector(&one.text))).collect();
+    let vectors: Vec<_> = page.iter().map(|one| (one.text.clone(), next_vector(&one.text).into())).collect();
     purge(&engine, &written[0]);
     engine.stage_embeddings(NEXT, page[1].key, &pieces, &vectors).expect("staged");
     assert_eq!(known(&engine, 0..2), [false, true]);
-    let chunk = |number| Chunk { text: text(number), vector: Some(support::vector(&text(number))) };
+    let chunk = |number| Chunk { text: text(number), vector: Some(support::vector(&text(number)).into()) };
     let batch = [(page[0].key, vec![chunk(0)])];
     assert_eq!(engine.store_embeddings(MODEL, &batch).expect("a batch").outdated, 1);
     assert_eq!(count_vectors(&engine), 2, "one of each model, for the memory that is left");

@@ -22,7 +22,7 @@ fn change(engine: &Engine, mut report: impl FnMut(&str)) {
         let page = engine.texts_to_embed(begun.staged_key, 2).expect("texts");
         let Some(last) = page.last() else { break };
         let memories: Vec<_> = page.iter().map(|one| (one.key, vec![one.text.clone()])).collect();
-        let vectors: Vec<_> = page.iter().map(|one| (one.text.clone(), vector(&one.text))).collect();
+        let vectors: Vec<_> = page.iter().map(|one| (one.text.clone(), vector(&one.text).into())).collect();
         engine.stage_embeddings(NEXT, last.key, &memories, &vectors).expect("staged");
         report("staged");
         let all = support::all(engine);

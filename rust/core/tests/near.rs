@@ -37,7 +37,7 @@ fn write(engine: &Engine, project: &str, copy: usize) {
     let chunks: Vec<(i64, Vec<Chunk>)> = pending
         .into_iter()
         .enumerate()
-        .map(|(group, one)| (one.key, vec![Chunk { vector: Some(around(group, copy)), text: one.text }]))
+        .map(|(group, one)| (one.key, vec![Chunk { vector: Some(around(group, copy).into()), text: one.text }]))
         .collect();
     assert_eq!(chunks.len(), GROUPS);
     engine.store_embeddings(MODEL, &chunks).expect("stored");

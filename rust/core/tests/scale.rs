@@ -28,7 +28,7 @@ fn embed_with(engine: &Engine, model: &str, dimension: usize, embed: impl Fn(&st
     let pending = engine.pending_embeddings(0, 1000).expect("what waits");
     let chunks: Vec<_> = pending
         .into_iter()
-        .map(|one| (one.key, vec![Chunk { vector: Some(embed(&one.text)), text: one.text }]))
+        .map(|one| (one.key, vec![Chunk { vector: Some(embed(&one.text).into()), text: one.text }]))
         .collect();
     engine.store_embeddings(model, &chunks).expect("stored");
 }
@@ -48,7 +48,7 @@ fn index_turns(engine: &Engine, model: &str, dimension: usize, embed: impl Fn(&s
         text: text(number.into()),
         digest: vec![number; 16],
         announces: false,
-        vectors: embed(&text(number.into())),
+        vectors: embed(&text(number.into())).into(),
     };
     let page = Page {
         database: "opencode.db".into(),

@@ -90,7 +90,7 @@ fn store_of_many(dir: &std::path::Path, count: usize, vector_of: impl Fn(usize) 
         .pending_embeddings(0, count)
         .expect("what waits")
         .into_iter()
-        .map(|one| (one.key, vec![Chunk { vector: Some(vector_of(number_of[&one.text])), text: one.text }]))
+        .map(|one| (one.key, vec![Chunk { vector: Some(vector_of(number_of[&one.text]).into()), text: one.text }]))
         .collect();
     engine.store_embeddings(MODEL, &chunks).expect("vectors stored");
     engine

@@ -67,7 +67,7 @@ impl Engine {
     }
 
     /// Store vectors of the model `name`, which must be the active one.
-    pub fn store_embeddings(&self, name: &str, memories: &[(i64, Vec<Chunk>)]) -> Result<EmbeddingBatch> {
+    pub fn store_embeddings(&self, name: &str, memories: &[(i64, Vec<Chunk<'_>>)]) -> Result<EmbeddingBatch> {
         let shared = self.enter()?;
         let batch = shared.store.write(&shared.clock, self.actor, |write| {
             let model = embedding::active_model(write)?.filter(|model| model.name == name).ok_or_else(|| {

@@ -1,5 +1,7 @@
 //! A change of the embedding model, during which recall goes on with the former vectors.
 
+use std::borrow::Cow;
+
 use super::Engine;
 use super::embed::check_model;
 use crate::error::{Error, Result};
@@ -56,7 +58,7 @@ impl Engine {
         name: &str,
         up_to: i64,
         memories: &[(i64, Vec<String>)],
-        vectors: &[(String, Vec<f32>)],
+        vectors: &[(String, Cow<'_, [f32]>)],
     ) -> Result<()> {
         let shared = self.enter()?;
         shared.store.write(&shared.clock, self.actor, |write| {

@@ -120,7 +120,7 @@ impl SessionIndex {
 impl Engine {
     /// Add turns. Returns false, without adding them, if another process writes the index, or the index could not be
     /// used and was deleted, for example because its vectors come from another model.
-    pub fn put_turns(&self, model: &str, dimension: usize, pages: &[Page]) -> Result<bool> {
+    pub fn put_turns(&self, model: &str, dimension: usize, pages: &[Page<'_>]) -> Result<bool> {
         for page in pages {
             page.project.as_deref().map_or(Ok(()), validate::project_name)?;
             for turn in &page.turns {

@@ -17,7 +17,7 @@ type Step<'a> = dyn Fn(&Connection) -> Result<Vec<(i64, String)>> + 'a;
 
 /// Add the turns of some pages, made by this model. Returns false, without adding them, if the index could not be used
 /// and was deleted.
-pub fn put(store: &TurnStore, folder: &Path, (model, dimension): (&str, usize), pages: &[Page]) -> Result<bool> {
+pub fn put(store: &TurnStore, folder: &Path, (model, dimension): (&str, usize), pages: &[Page<'_>]) -> Result<bool> {
     change(store, folder, &|write| {
         turns::complete_indexes(write)?;
         turns::set_model(write, model, dimension)?;

@@ -3,8 +3,9 @@
 //! A vector is expensive to compute, so it is part of the truth, and an index rebuild does not embed again. Vectors of an
 //! inactive model are kept but never compared.
 
+use std::borrow::Cow;
+
 use half::f16;
-use half::slice::HalfFloatSliceExt;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::WriteTx;
@@ -28,11 +29,11 @@ pub struct Model {
 
 /// A piece of a memory's text with its vector; `None` when the store has one for this text.
 #[derive(Debug, Clone)]
-pub struct Chunk {
+pub struct Chunk<'a> {
     /// The piece, exactly as it was embedded.
     pub text: String,
-    /// Unit length.
-    pub vector: Option<Vec<f32>>,
+    /// Of the model's dimension. May be a row of the caller's matrix, which is then encoded without another copy.
+    pub vector: Option<Cow<'a, [f32]>>,
 }
 
 /// A memory that waits for its vectors.
@@ -187,7 +188,7 @@ impl WriteTx<'_> {
     }
 
     /// Store the chunks of one memory; `false` when the text was changed or removed meanwhile.
-    pub fn store_chunks(&self, model: &Model, key: i64, chunks: &[Chunk]) -> Result<bool> {
+    pub fn store_chunks(&self, model: &Model, key: i64, chunks: &[Chunk<'_>]) -> Result<bool> {
         let alive = self.prepare_cached("SELECT 1 FROM memory WHERE key = ?1")?.exists([key])?;
         // Check this first. Otherwise the vector of a text that was purged meanwhile would be stored.
         if !alive {
@@ -195,7 +196,10 @@ impl WriteTx<'_> {
         }
         let mut embeddings = Vec::with_capacity(chunks.len());
         for chunk in chunks {
-            embeddings.push(self.embedding_of(model, chunk)?);
+            let embedding = self.embedding_of(model, &chunk.text, chunk.vector.as_deref())?.ok_or_else(|| {
+                Error::Conflict("a vector was expected in the store but is gone; embed the text again".into())
+            })?;
+            embeddings.push(embedding);
         }
         // Staged vectors have negative ordinals and stay.
         self.prepare_cached("DELETE FROM chunk WHERE memory = ?1 AND ordinal >= 0")?.execute([key])?;
@@ -208,27 +212,25 @@ impl WriteTx<'_> {
         Ok(true)
     }
 
-    fn embedding_of(&self, model: &Model, chunk: &Chunk) -> Result<i64> {
-        let hash = text::text_hash(&chunk.text).to_be_bytes();
+    /// The key of a text's vector, which is stored if it is new; `None` if there is no vector.
+    pub(super) fn embedding_of(&self, model: &Model, text: &str, vector: Option<&[f32]>) -> Result<Option<i64>> {
+        let hash = text::text_hash(text).to_be_bytes();
         let known: Option<i64> = self
             .prepare_cached("SELECT key FROM embedding WHERE model = ?1 AND text_hash = ?2")?
             .query_row((model.id, hash), |row| row.get(0))
             .optional()?;
-        if let Some(key) = known {
-            return Ok(key);
-        }
-        let vector = chunk.vector.as_deref().ok_or_else(|| {
-            Error::Conflict("a vector was expected in the store but is gone; embed the text again".into())
-        })?;
-        let blob = encode(vector, model.dimension)?;
-        self.prepare_cached("INSERT INTO embedding(model, text_hash, vector) VALUES (?1, ?2, ?3)")?
-            .execute((model.id, hash, blob))?;
-        Ok(self.last_insert_rowid())
+        let (None, Some(vector)) = (known, vector) else { return Ok(known) };
+        self.prepare_cached("INSERT INTO embedding(model, text_hash, vector) VALUES (?1, ?2, ?3)")?.execute((
+            model.id,
+            hash,
+            encode(vector, model.dimension)?,
+        ))?;
+        Ok(Some(self.last_insert_rowid()))
     }
 }
 
 /// The stored form of a vector: little-endian half floats of the unit vector.
-pub(super) fn encode(vector: &[f32], dimension: usize) -> Result<Vec<u8>> {
+fn encode(vector: &[f32], dimension: usize) -> Result<Vec<u8>> {
     if vector.len() != dimension {
         return Err(Error::DimensionMismatch { expected: dimension, received: vector.len() });
     }
@@ -236,10 +238,8 @@ pub(super) fn encode(vector: &[f32], dimension: usize) -> Result<Vec<u8>> {
     if !length.is_finite() || length < 1e-6 {
         return Err(Error::invalid("embedding", "is zero or not finite; a failed embedding is never stored"));
     }
-    let mut halves = vec![f16::ZERO; vector.len()];
-    let unit: Vec<f32> = vector.iter().map(|value| (f64::from(*value) / length) as f32).collect();
-    halves.convert_from_f32_slice(&unit);
-    Ok(halves.iter().flat_map(|half| half.to_le_bytes()).collect())
+    let halves = vector.iter().map(|value| f16::from_f32((f64::from(*value) / length) as f32));
+    Ok(halves.flat_map(f16::to_le_bytes).collect())
 }
 
 /// The values of a stored vector.
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(waiting.len(), done);
         let vector = |number: usize| {
             let angle = number as f32;
-            Some(vec![angle.cos(), angle.sin()])
+            Some(vec![angle.cos(), angle.sin()].into())
         };
         let chunks: Vec<_> = waiting
             .iter()

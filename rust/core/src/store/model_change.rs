@@ -5,13 +5,15 @@
 //! the maintenance, and goes at once with the last text that needs it. One transaction gives all memories their new vectors
 //! at the end. `meta` holds the next model and the last memory that was staged, so a change goes on after a kill.
 
+use std::borrow::Cow;
+
 use rusqlite::{Connection, OptionalExtension};
 use rustc_hash::FxHashMap;
 
 use super::WriteTx;
 use super::change::Op;
 use super::columns;
-use super::embedding::{self, Model, Pending, Staged};
+use super::embedding::{Model, Pending, Staged};
 use crate::error::{Error, Result};
 use crate::model::memory::embedding_text;
 use crate::text;
@@ -105,10 +107,10 @@ impl WriteTx<'_> {
         model: &Model,
         up_to: i64,
         memories: &[(i64, Vec<String>)],
-        vectors: &[(String, Vec<f32>)],
+        vectors: &[(String, Cow<'_, [f32]>)],
     ) -> Result<()> {
         let given: FxHashMap<&str, &[f32]> =
-            vectors.iter().map(|(text, vector)| (text.as_str(), vector.as_slice())).collect();
+            vectors.iter().map(|(text, vector)| (text.as_str(), vector.as_ref())).collect();
         let mut alive = self.prepare_cached("SELECT 1 FROM memory WHERE key = ?1")?;
         let mut link = self.prepare_cached(
             "INSERT INTO chunk(memory, ordinal, embedding) VALUES (?1, ?2, ?3) \
@@ -120,27 +122,13 @@ impl WriteTx<'_> {
             }
             for (ordinal, piece) in pieces.iter().enumerate() {
                 let vector = given.get(piece.as_str()).copied();
-                if let Some(embedding) = self.staged_embedding(model, piece, vector)? {
+                if let Some(embedding) = self.embedding_of(model, piece, vector)? {
                     link.execute((key, -1 - ordinal as i64, embedding))?;
                 }
             }
         }
         let before = current(self)?.map_or(0, |change| change.staged_key);
         self.set_meta(STAGED_KEY, up_to.max(before))
-    }
-
-    /// The key of a piece's vector, which is stored if it is new; `None` if there is no vector.
-    fn staged_embedding(&self, model: &Model, piece: &str, vector: Option<&[f32]>) -> Result<Option<i64>> {
-        let hash = text::text_hash(piece).to_be_bytes();
-        let known: Option<i64> = self
-            .prepare_cached("SELECT key FROM embedding WHERE model = ?1 AND text_hash = ?2")?
-            .query_row((model.id, hash), |row| row.get(0))
-            .optional()?;
-        let (None, Some(vector)) = (known, vector) else { return Ok(known) };
-        let blob = embedding::encode(vector, model.dimension)?;
-        self.prepare_cached("INSERT INTO embedding(model, text_hash, vector) VALUES (?1, ?2, ?3)")?
-            .execute((model.id, hash, blob))?;
-        Ok(Some(self.last_insert_rowid()))
     }
 
     /// Make the next model the active one, and give its vectors to the memories.

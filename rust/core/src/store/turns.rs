@@ -3,6 +3,7 @@
 //! The index is derived from the databases of coding agents, so it has a file of its own beside the store. It can be
 //! deleted at any time, and is then built again.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ const TABLES: &str = "
 
 /// A session with the turns to add.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct Page<'a> {
     /// Path of the database that holds the session.
     pub database: String,
     /// Id of the session.
@@ -64,12 +65,12 @@ pub struct Page {
     /// Whether the turns that the index has of this session are dropped first.
     pub restart: bool,
     /// The turns, in order.
-    pub turns: Vec<NewTurn>,
+    pub turns: Vec<NewTurn<'a>>,
 }
 
 /// A turn to add.
 #[derive(Debug, Clone)]
-pub struct NewTurn {
+pub struct NewTurn<'a> {
     /// Id of its message.
     pub message: String,
     /// The speaker: `user` or `assistant`.
@@ -83,7 +84,7 @@ pub struct NewTurn {
     /// Whether the text announces a change of an earlier decision.
     pub announces: bool,
     /// Vectors of its chunks, one after the other, each of unit length.
-    pub vectors: Vec<f32>,
+    pub vectors: Cow<'a, [f32]>,
 }
 
 /// Where a turn stands.
@@ -386,7 +387,7 @@ pub fn complete_indexes(write: &Connection) -> Result<()> {
 }
 
 /// Note the state of a session; returns its row. A session that moved to another project takes its turns along.
-pub fn put_session(write: &Connection, page: &Page) -> Result<i64> {
+pub fn put_session(write: &Connection, page: &Page<'_>) -> Result<i64> {
     let project = match &page.project {
         None => 0,
         Some(name) => {
@@ -417,7 +418,7 @@ pub fn put_session(write: &Connection, page: &Page) -> Result<i64> {
 }
 
 /// Add a turn at the end of a session; returns its key. A turn of the same message is replaced.
-pub fn add(write: &Connection, session: i64, turn: &NewTurn) -> Result<i64> {
+pub fn add(write: &Connection, session: i64, turn: &NewTurn<'_>) -> Result<i64> {
     drop_where(write, "session = ?1 AND message = ?2", (session, &turn.message))?;
     let traits = Traits::of(&turn.text);
     let vectors: Vec<u8> = turn.vectors.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect();
@@ -509,7 +510,7 @@ mod tests {
             text: format!("turn {number}"),
             digest: Vec::new(),
             announces: false,
-            vectors: vec![1.0, 0.0],
+            vectors: vec![1.0, 0.0].into(),
         };
         let page = Page {
             database: "/agent.db".to_owned(),

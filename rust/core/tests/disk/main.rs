@@ -89,7 +89,7 @@ impl Step {
                 let pending = engine.pending_embeddings(0, usize::MAX >> 1)?;
                 let chunks: Vec<(i64, Vec<Chunk>)> = pending
                     .into_iter()
-                    .map(|one| (one.key, vec![Chunk { vector: Some(vector(&one.text)), text: one.text }]))
+                    .map(|one| (one.key, vec![Chunk { vector: Some(vector(&one.text).into()), text: one.text }]))
                     .collect();
                 engine.store_embeddings(MODEL, &chunks)?;
             }

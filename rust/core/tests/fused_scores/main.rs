@@ -115,9 +115,12 @@ fn compare(random: &mut Random, compared: &mut Compared) {
             if random.below(100) < share {
                 let chunks: Vec<Chunk> = chunks(&pending.text)
                     .into_iter()
-                    .map(|text| Chunk { vector: Some(vector(&text, dimension)), text })
+                    .map(|text| Chunk { vector: Some(vector(&text, dimension).into()), text })
                     .collect();
-                vectors.insert(pending.key, chunks.iter().filter_map(|chunk| chunk.vector.clone()).collect());
+                vectors.insert(
+                    pending.key,
+                    chunks.iter().filter_map(|chunk| chunk.vector.as_deref().map(<[f32]>::to_vec)).collect(),
+                );
                 embedded.push((pending.key, chunks));
             }
         }

@@ -177,7 +177,9 @@ impl Pair {
         let pending = engine.pending_embeddings(0, limit).expect("what waits");
         let chunks: Vec<(i64, Vec<Chunk>)> = pending
             .into_iter()
-            .map(|pending| (pending.key, vec![Chunk { vector: Some(vector(&pending.text)), text: pending.text }]))
+            .map(|pending| {
+                (pending.key, vec![Chunk { vector: Some(vector(&pending.text).into()), text: pending.text }])
+            })
             .collect();
         let stored = engine.store_embeddings(MODEL, &chunks).expect("vectors stored").stored;
         // Texts are embedded in the order of writing.

@@ -125,7 +125,7 @@ pub fn embed(engine: &Engine) -> usize {
     let pending = engine.pending_embeddings(0, usize::MAX >> 1).expect("what waits");
     let chunks: Vec<(i64, Vec<Chunk>)> = pending
         .into_iter()
-        .map(|pending| (pending.key, vec![Chunk { vector: Some(vector(&pending.text)), text: pending.text }]))
+        .map(|pending| (pending.key, vec![Chunk { vector: Some(vector(&pending.text).into()), text: pending.text }]))
         .collect();
     engine.store_embeddings(MODEL, &chunks).expect("vectors stored").stored
 }

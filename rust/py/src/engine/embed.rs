@@ -1,5 +1,7 @@
 //! Methods for computing and storing embeddings.
 
+use std::borrow::Cow;
+
 use opencode_memory_core::Error;
 use opencode_memory_core::store::embedding::Chunk;
 use pyo3::prelude::*;
@@ -46,20 +48,20 @@ impl Engine {
     ) -> PyResult<(usize, usize)> {
         let batch = self.run(py, || {
             let rows: Vec<&[f32]> = vectors.rows().collect();
-            let mut owned = Vec::with_capacity(memories.len());
+            let mut chunked = Vec::with_capacity(memories.len());
             for (key, chunks) in memories {
                 let chunks = chunks.into_iter().map(|(text, row)| {
                     let vector = match row {
-                        Some(row) => Some(rows.get(row).map(|row| row.to_vec()).ok_or_else(|| {
+                        Some(row) => Some(Cow::Borrowed(*rows.get(row).ok_or_else(|| {
                             Error::over_limit("vectors", format!("there is no row {row}"), rows.len())
-                        })?),
+                        })?)),
                         None => None,
                     };
                     Ok(Chunk { text, vector })
                 });
-                owned.push((key, chunks.collect::<Result<Vec<_>, Error>>()?));
+                chunked.push((key, chunks.collect::<Result<Vec<_>, Error>>()?));
             }
-            self.core.store_embeddings(model, &owned)
+            self.core.store_embeddings(model, &chunked)
         })?;
         Ok((batch.stored, batch.outdated))
     }

@@ -1,5 +1,7 @@
 //! Methods for changing the embedding model.
 
+use std::borrow::Cow;
+
 use opencode_memory_core::Error;
 use opencode_memory_core::store::embedding::Staged;
 use pyo3::prelude::*;
@@ -52,7 +54,7 @@ impl Engine {
             if rows != texts.len() {
                 return Err(Error::invalid("vectors", format!("{rows} for {} texts", texts.len())));
             }
-            let vectors: Vec<(String, Vec<f32>)> = texts.into_iter().zip(vectors.rows().map(<[f32]>::to_vec)).collect();
+            let vectors: Vec<_> = texts.into_iter().zip(vectors.rows().map(Cow::from)).collect();
             self.core.stage_embeddings(name, up_to, &memories, &vectors)
         })
     }

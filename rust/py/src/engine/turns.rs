@@ -59,7 +59,7 @@ impl Engine {
                     text: given.text,
                     digest: given.digest,
                     announces: given.announces,
-                    vectors: vectors.to_vec(),
+                    vectors: vectors.into(),
                 })
             };
             let page = |given: GivenPage| {
