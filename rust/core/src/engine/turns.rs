@@ -213,14 +213,18 @@ impl Engine {
     }
 
     /// Find memories and turns at the same time, each as its own method does.
-    pub fn recall_all(&self, memories: RecallRequest, turns: &TurnRequest) -> Result<(Vec<Hit>, Vec<TurnHit>)> {
+    ///
+    /// Turns stay on this thread, because they take longer: the memories are found before them, although their thread has
+    /// to start first.
+    pub fn recall_all(&self, memories: &RecallRequest, turns: &TurnRequest) -> Result<(Vec<Hit>, Vec<TurnHit>)> {
+        let recall = || self.recall(memories.clone());
         std::thread::scope(|scope| {
-            let other = std::thread::Builder::new().spawn_scoped(scope, || self.recall_turns(turns));
-            let memories = self.recall(memories);
-            let turns = match other {
+            let other = std::thread::Builder::new().spawn_scoped(scope, recall);
+            let turns = self.recall_turns(turns);
+            let memories = match other {
                 Ok(other) => other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
                 // The system has no thread left, so this one has to do both.
-                Err(_) => self.recall_turns(turns),
+                Err(_) => recall(),
             };
             Ok((memories?, turns?))
         })

@@ -158,7 +158,7 @@ impl Engine {
             let turns = turn_request(&selection, query.clone(), turn_vector, turn_limit, explain);
             let as_of = None;
             let memories = RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest };
-            self.core.recall_all(memories, &turns)
+            self.core.recall_all(&memories, &turns)
         })?;
         let memories = memories.iter().map(|hit| convert::hit(py, hit, explain)).collect::<PyResult<_>>()?;
         Ok((memories, turns.iter().map(|found| hit(py, found)).collect::<PyResult<_>>()?))
