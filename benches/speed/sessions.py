@@ -126,9 +126,7 @@ def _write_sessions(turns: Dataset, database: Path, folders: Path) -> None:
                 _session(number),
                 "bench+sessions",
                 f"Session {number}",
-                tuple(
-                    Message(f"msg_{row}", PERSON, round(_time(row).timestamp() * 1000), text, ()) for row, text in of
-                ),
+                tuple(_message(row, text) for row, text in of),
             )
             for number, of in enumerate(_cut(list(texts)))
         ]
