@@ -8,8 +8,9 @@ from pathlib import Path
 import anyio
 
 from loops.fake_opencode import Asked, FakeOpenCode
+from opencode_memory.loops.documents import Report
 from opencode_memory.loops.model import Loop
-from opencode_memory.loops.records import Loops, Report
+from opencode_memory.loops.records import Loops
 from opencode_memory.loops.runner import Runner
 from opencode_memory.reviews import Findings
 from opencode_memory.store.memory_store import MemoryStore

@@ -15,7 +15,7 @@ from loops.loop_world import PROJECT, World
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.exchange import export_memories, import_memories
 from opencode_memory.exchange.plans_and_loops import EXPORTED
-from opencode_memory.loops import records
+from opencode_memory.loops import documents
 from opencode_memory.loops.model import LoopState
 from opencode_memory.loops.records import Loops
 from opencode_memory.plans import Approval, Mode, Plans, PlanStatus
@@ -42,8 +42,8 @@ def without_versions(text: str) -> list[str]:
 
 
 def test_all_records_but_those_of_the_machine_are_exported() -> None:
-    kept = {records.LEASE, records.RUN}
-    known = {getattr(records, name) for name in ("LOOP", "STEP", "EVENT", "REPORT", "SESSION", "LEASE", "RUN")}
+    kept = {documents.LEASE, documents.RUN}
+    known = {getattr(documents, name) for name in ("LOOP", "STEP", "EVENT", "REPORT", "SESSION", "LEASE", "RUN")}
     assert (known - kept) | {plan_records.KIND, plan_records.TEXT_KIND} == EXPORTED
 
 
@@ -60,7 +60,7 @@ def test_ended_loop_comes_back_as_it_was(make: Callable[..., World], tmp_path: P
         assert [event.text for event in loops.events(loop.id)] == [e.text for e in world.loops.events(loop.id)]
         plans = Plans(copy, PROJECT)
         assert plans.text(plans.get(loop.plan)) == PLAN
-        assert copy.documents.get(records.RUN, loop.id) is None
+        assert copy.documents.get(documents.RUN, loop.id) is None
         # A second import changes nothing.
         before = exported(copy)
         import_memories(copy, io.StringIO(text))
@@ -125,4 +125,59 @@ def test_document_whose_kind_is_no_text_is_refused(make: Callable[..., World], t
     whole = json.loads(exported(make().store))
     whole["documents"][0]["kind"] = kind
     with pytest.raises(InvalidInputError, match="unknown kind"):
+        imported(json.dumps(whole), tmp_path / "copy")
+
+
+UNREADABLE = {
+    "plan title": ("plan", {"title": 5}, "plan.title"),
+    "plan approval": ("plan", {"approval": {"mode": "here"}}, "plan.at"),
+    "text of a plan": ("plan-text", {"text": None}, "plan-text.text"),
+    "time of a text": ("plan-text", {"at": "yesterday"}, "plan-text.at"),
+    "folder of a loop": ("loop", {"directory": {}}, "loop.directory"),
+    "limit of a loop": ("loop", {"limits": {"iterations": "many"}}, "loop.iterations"),
+    "findings of a loop": ("loop", {"complaints": [1]}, "loop.complaints"),
+    "state of a loop": ("loop", {"state": "dancing", "place": "moon"}, "loop.place"),
+    "kind of a step": ("loop-step", {"kind": "dance"}, "loop-step.kind"),
+    "line of a log": ("loop-event", {"text": ["a"]}, "loop-event.text"),
+    "step of a session": ("loop-session", {"step": "first"}, "loop-session.step"),
+}
+
+
+@pytest.mark.parametrize(("kind", "wrong", "field"), UNREADABLE.values(), ids=UNREADABLE)
+def test_document_that_nobody_could_read_is_refused_and_nothing_is_imported(
+    make: Callable[..., World], tmp_path: Path, kind: str, wrong: dict[str, Any], field: str
+) -> None:
+    world = make()
+    world.store.remember("Tests run with pytest.")
+    world.run()
+    whole = json.loads(exported(world.store))
+    edited = [row for row in whole["documents"] if row["kind"] == kind]
+    edited[-1]["body"] |= wrong
+    with opencode_memory.open(tmp_path / "copy", background=False) as copy:
+        for dry_run in (True, False):
+            with pytest.raises(InvalidInputError, match=f"{kind} {edited[-1]['name']!r}: ") as refused:
+                import_memories(copy, io.StringIO(json.dumps(whole)), dry_run=dry_run)
+            assert refused.value.field == field
+        assert copy.list() == []
+        assert not any(copy.documents.list(one) for one in EXPORTED)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "problem"),
+    [
+        ("loop-step", {"name": "ab12/last"}, "is not the number of a step"),
+        ("loop-step", {"name": "ab12/000099", "body": []}, "expected an object"),
+        ("loop-report", {"body": "clean"}, "expected an object"),
+    ],
+)
+def test_document_with_another_name_or_body_is_refused(
+    make: Callable[..., World], tmp_path: Path, kind: str, change: dict[str, Any], problem: str
+) -> None:
+    world = make()
+    world.run()
+    whole = json.loads(exported(world.store))
+    template = next(row for row in whole["documents"] if row["kind"] == "loop-step")
+    whole["documents"].append({**template, "kind": kind, **change})
+    whole["counts"]["documents"] += 1
+    with pytest.raises(InvalidInputError, match=problem):
         imported(json.dumps(whole), tmp_path / "copy")

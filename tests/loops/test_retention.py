@@ -6,8 +6,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from loops.loop_world import PROJECT, World
+from opencode_memory.loops.documents import EVENT, LEASE, LOOP, REPORT, RUN, SESSION, STEP
 from opencode_memory.loops.model import LoopState
-from opencode_memory.loops.records import EVENT, LEASE, LOOP, REPORT, RUN, SESSION, STEP
 from opencode_memory.loops.retention import forget_old_loops
 from opencode_memory.loops.start import pause_loop
 from opencode_memory.plans import Plans

@@ -16,6 +16,7 @@ from opencode_memory.exchange import markdown, native_json, opencode_manager, se
 from opencode_memory.exchange.bounds import Bounds
 from opencode_memory.exchange.dry_run import rehearsal
 from opencode_memory.exchange.foreign import ForeignExport, write_foreign
+from opencode_memory.exchange.plans_and_loops import check_readable
 from opencode_memory.exchange.results import ImportReport
 from opencode_memory.exchange.source import TextSource, open_source
 from opencode_memory.models import ALL_PROJECTS, ProjectIdentity, Status
@@ -110,6 +111,10 @@ def _import_native(
     as_own = trusted and _is_own_past(store, ids)
     with rehearsal(store) as nowhere:
         native_json.load(nowhere, text, as_own=as_own, with_projects=trusted, progress=None)
+        try:
+            check_readable(nowhere)
+        except InvalidInputError as error:
+            raise text.wrong(str(error), field=error.field) from error
     counts: Mapping[str, Mapping[str, int]] = {kind: {"found": number} for kind, number in found.items()}
     if not dry_run:
         total = found.total()

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.loops import documents as loops
+from opencode_memory.plans import plans
+from opencode_memory.store.documents import Document
+from opencode_memory.text.problems import describe_first
 
-EXPORTED: Final = frozenset(
-    {"plan", "plan-text", "loop", "loop-step", "loop-event", "loop-report", "loop-session"}
-)  # fmt: skip
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
+
+_READERS: Final[Mapping[str, Callable[[Document], object]]] = {
+    plans.KIND: plans.to_plan,
+    plans.TEXT_KIND: plans.to_version,
+    loops.LOOP: loops.to_loop,
+    loops.STEP: loops.to_step,
+    loops.EVENT: loops.to_event,
+    loops.REPORT: loops.to_report,
+    loops.SESSION: loops.to_place,
+}
+EXPORTED: Final = frozenset(_READERS)
 """Kinds of documents that exports carry. Leases and running commands belong to one machine."""
 _ENDED: Final = ("completed", "cancelled", "failed")
 _WHY: Final = "it was imported; restart it to carry out its plan here"
@@ -36,3 +50,31 @@ def at_rest(row: Mapping[str, Any]) -> dict[str, Any]:
             field = f"{kind}.{'state' if kind == 'loop' else 'status'}"
             raise InvalidInputError(f"{field}: expected a text", field=field)
     return dict(row)
+
+
+def check_readable(store: MemoryStore) -> None:
+    """Check that all plans and loops of a store can be read. One that cannot would hide all others of its project.
+
+    Raises:
+        InvalidInputError: One cannot be read; the message names it and the field.
+    """
+    for kind, read in _READERS.items():
+        for document in store.documents.list(kind):
+            if (found := _find_problem(document, read)) is not None:
+                field, problem = found
+                raise InvalidInputError(f"{kind} {document.name!r}: {problem}", field=f"{kind}.{field}")
+
+
+def _find_problem(document: Document, read: Callable[[Document], object]) -> tuple[str, str] | None:
+    """Return the field that cannot be read and the sentence about it; None if the document can be read."""
+    from pydantic import ValidationError  # noqa: PLC0415  only plans and loops need it
+
+    if not isinstance(document.body, Mapping):
+        return "body", "body: expected an object"
+    try:
+        read(document)
+    except ValidationError as error:
+        return describe_first(error, "body")
+    except ValueError as error:
+        return "name", f"name: {error}"
+    return None

@@ -9,36 +9,44 @@ from __future__ import annotations
 import builtins
 import os
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, NotFoundError
+from opencode_memory.loops.documents import (
+    EVENT,
+    LEASE,
+    LOOP,
+    REPORT,
+    RUN,
+    SESSION,
+    STEP,
+    Event,
+    Report,
+    change_of,
+    event_change,
+    numbered,
+    step_change,
+    to_event,
+    to_loop,
+    to_place,
+    to_process,
+    to_report,
+    to_step,
+)
 from opencode_memory.loops.model import Loop, LoopState, Step
 from opencode_memory.loops.process import ProcessId, identify
-from opencode_memory.store.documents import Change, Document
+from opencode_memory.store.documents import Change
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.json_values import to_json
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
-
     from opencode_memory.store.memory_store import MemoryStore
 
-LOOP: Final = "loop"
-STEP: Final = "loop-step"
-EVENT: Final = "loop-event"
-LEASE: Final = "loop-lease"
-SESSION: Final = "loop-session"
-REPORT: Final = "loop-report"
-RUN: Final = "loop-run"
 _ID_BYTES: Final = 4
 _TRIES: Final = 20
-_LOOP_STORED: Final = frozenset({"id", "project", "revision", "created_at", "changed_at"})
-_STEP_STORED: Final = frozenset({"loop", "number", "revision"})
-_T = TypeVar("_T")
 
 
 class LostLeaseError(ConflictError):
@@ -60,32 +68,6 @@ class Lease:
     version: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    """A change of a loop's state, for people.
-
-    Attributes:
-        at: The time.
-        text: The change.
-    """
-
-    at: datetime
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """What a model reported of its step by the tool.
-
-    Attributes:
-        verdict: ``clean`` or ``dirty``; None for a note of a coding step.
-        text: Its words.
-    """
-
-    verdict: str | None
-    text: str
-
-
 class Loops:
     """The loops of a store."""
 
@@ -102,7 +84,7 @@ class Loops:
 
     def list_all(self) -> builtins.list[Loop]:
         """Return the loops of all projects, the newest first. Only the server and its owner may see them."""
-        found = [_to_loop(document) for document in self._documents.list(LOOP)]
+        found = [to_loop(document) for document in self._documents.list(LOOP)]
         return sorted(found, key=lambda loop: loop.created_at, reverse=True)
 
     def list(self, project: str | None) -> builtins.list[Loop]:
@@ -118,7 +100,7 @@ class Loops:
         found = self._documents.get(LOOP, id)
         if found is None:
             raise NotFoundError(f"there is no loop {id!r}", id=id)
-        return _to_loop(found)
+        return to_loop(found)
 
     def find(self, part: str, project: str | None) -> Loop:
         """Return the loop of a project with this name, or whose id starts with it; of equal names the newest.
@@ -162,7 +144,7 @@ class Loops:
         """
         changes = [change_of(loop), *also]
         if step is not None:
-            changes.append(_step_change(step, loop.project))
+            changes.append(step_change(step, loop.project))
         if why is not None:
             changes.append(event_change(loop, why, at=at))
         self._write(changes, lease)
@@ -174,22 +156,22 @@ class Loops:
         Raises:
             LostLeaseError: Another server has the lease.
         """
-        self._write([_step_change(step, project), *also], lease)
+        self._write([step_change(step, project), *also], lease)
         return replace(step, revision=step.revision + 1)
 
     def steps(self, loop: str) -> builtins.list[Step]:
         """Return the steps of a loop, the first one first."""
-        return [_to_step(document) for document in self._documents.list(STEP, prefix=f"{loop}/")]
+        return [to_step(document) for document in self._documents.list(STEP, prefix=f"{loop}/")]
 
     def step(self, loop: str, number: int) -> Step | None:
         """Return a step of a loop; None if there is none."""
-        found = self._documents.get(STEP, _numbered(loop, number))
-        return None if found is None else _to_step(found)
+        found = self._documents.get(STEP, numbered(loop, number))
+        return None if found is None else to_step(found)
 
     def events(self, loop: str) -> builtins.list[Event]:
         """Return the log of a loop, the first line first."""
         found = self._documents.list(EVENT, prefix=f"{loop}/")
-        return [_adapter(Event).validate_python(document.body) for document in found]
+        return [to_event(document) for document in found]
 
     def acquire(self, loop: str, owner: str, *, at: datetime, seconds: float) -> Lease | None:
         """Take the lease of a loop, unless another server holds it, which is not known to be dead."""
@@ -201,7 +183,7 @@ class Loops:
     def dead_holder(self, loop: str) -> ProcessId | None:
         """Return the server that holds the lease of a loop if it is known to be dead; None otherwise."""
         found = self._documents.get(LEASE, loop)
-        holder = None if found is None else _process_of(found)
+        holder = None if found is None else to_process(found)
         return holder if holder is not None and holder.is_known_dead else None
 
     def is_held(self, loop: str, *, at: datetime) -> bool:
@@ -209,7 +191,7 @@ class Loops:
         found = self._documents.get(LEASE, loop)
         if found is None or found.body["until"] <= to_ms(at):
             return False
-        holder = _process_of(found)
+        holder = to_process(found)
         return holder is None or not holder.is_known_dead
 
     def renew(self, lease: Lease, *, at: datetime, seconds: float) -> Lease:
@@ -245,14 +227,15 @@ class Loops:
     def noted_run(self, loop: str) -> ProcessId | None:
         """Return the process group of the last command of a loop, which may have ended; None if there was none."""
         found = self._documents.get(RUN, loop)
-        return None if found is None else _process_of(found)
+        return None if found is None else to_process(found)
 
     def of_session(self, session: str) -> tuple[Loop, Step] | None:
         """Return the loop and the step to which a session belongs; None if it belongs to none."""
         found = self._documents.get(SESSION, session)
         if found is None:
             return None
-        step = self.step(found.body["loop"], found.body["step"])
+        place = to_place(found)
+        step = self.step(place.loop, place.step)
         return None if step is None else (self.get(step.loop), step)
 
     def report(self, step: Step, report: Report) -> None:
@@ -261,15 +244,15 @@ class Loops:
         Raises:
             ConflictError: Another report came at the same time.
         """
-        name = _numbered(step.loop, step.number)
+        name = numbered(step.loop, step.number)
         found = self._documents.get(REPORT, name)
         change = Change(kind=REPORT, name=name, expected=found.version if found else 0, body=to_json(report))
         self._documents.write([change])
 
     def reported(self, step: Step) -> Report | None:
         """Return what the model of a step has reported; None if nothing."""
-        found = self._documents.get(REPORT, _numbered(step.loop, step.number))
-        return None if found is None else _adapter(Report).validate_python(found.body)
+        found = self._documents.get(REPORT, numbered(step.loop, step.number))
+        return None if found is None else to_report(found)
 
     def _hold(self, loop: str, owner: str, version: int, *, at: datetime, seconds: float) -> Lease | None:
         body = {"owner": owner, "until": to_ms(at) + round(seconds * 1000), "process": to_json(identify(os.getpid()))}
@@ -291,23 +274,6 @@ class Loops:
             raise
 
 
-def session_change(session: str, step: Step) -> Change:
-    """Return the change that notes to which step a session belongs."""
-    body = {"loop": step.loop, "step": step.number}
-    return Change(kind=SESSION, name=session, expected=0, body=body)
-
-
-def event_change(loop: Loop, why: str, *, at: datetime) -> Change:
-    """Return the change that adds a line to the log of a loop."""
-    name = f"{loop.id}/{to_ms(at):015}-{secrets.token_hex(2)}"
-    return Change(kind=EVENT, name=name, expected=0, body=to_json(Event(at=at, text=why)), project=loop.project)
-
-
-def change_of(loop: Loop) -> Change:
-    """Return the change that writes a loop."""
-    return Change(kind=LOOP, name=loop.id, expected=loop.revision, body=_body(loop, _LOOP_STORED), project=loop.project)
-
-
 def name_of(title: str, taken: Iterable[LoopState | str]) -> str:
     """Return a name for a loop, made of a title, that none of ``taken`` has.
 
@@ -322,53 +288,3 @@ def name_of(title: str, taken: Iterable[LoopState | str]) -> str:
     while f"{name}-{number}" in known:
         number += 1
     return f"{name}-{number}"
-
-
-def _process_of(document: Document) -> ProcessId | None:
-    """Return the process that a record names; None if it names none, as records of earlier versions."""
-    given = document.body.get("process")
-    return None if given is None else _adapter(ProcessId).validate_python(given)
-
-
-def _step_change(step: Step, project: str | None) -> Change:
-    name = _numbered(step.loop, step.number)
-    return Change(kind=STEP, name=name, expected=step.revision, body=_body(step, _STEP_STORED), project=project)
-
-
-def _numbered(loop: str, number: int) -> str:
-    return f"{loop}/{number:06}"
-
-
-def _body(record: Loop | Step, stored: frozenset[str]) -> dict[str, Any]:
-    return {field.name: to_json(getattr(record, field.name)) for field in fields(record) if field.name not in stored}
-
-
-def _to_loop(document: Document) -> Loop:
-    given: Mapping[str, Any] = document.body
-    loop: Loop = _adapter(Loop).validate_python(
-        {
-            **given,
-            "id": document.name,
-            "project": document.project,
-            "revision": document.version,
-            "created_at": document.created_at,
-            "changed_at": document.updated_at,
-        }
-    )
-    return loop
-
-
-def _to_step(document: Document) -> Step:
-    loop, _, number = document.name.partition("/")
-    given: Mapping[str, Any] = document.body
-    step: Step = _adapter(Step).validate_python(
-        {**given, "loop": loop, "number": int(number), "revision": document.version}
-    )
-    return step
-
-
-@cache
-def _adapter(kind: type[_T]) -> TypeAdapter[_T]:
-    from pydantic import TypeAdapter  # noqa: PLC0415  only loops need it
-
-    return TypeAdapter(kind)

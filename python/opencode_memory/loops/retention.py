@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from opencode_memory.errors import ConflictError
+from opencode_memory.loops.documents import EVENT, LEASE, LOOP, REPORT, RUN, SESSION, STEP
 from opencode_memory.loops.model import Loop
-from opencode_memory.loops.records import EVENT, LEASE, LOOP, REPORT, RUN, SESSION, STEP, Loops
+from opencode_memory.loops.records import Loops
 from opencode_memory.store.documents import Change
 
 if TYPE_CHECKING:

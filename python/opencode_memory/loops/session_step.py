@@ -16,13 +16,14 @@ import anyio
 import anyio.to_thread
 
 from opencode_memory.hosts.opencode.contract import AUDIT_AGENT, LOOP_TITLE
+from opencode_memory.loops.documents import event_change, session_change
 from opencode_memory.loops.host import Host, HostError, HostGoneError, HostNotFoundError
 from opencode_memory.loops.lease import HeldLease
 from opencode_memory.loops.message_ids import message_id, part_id
 from opencode_memory.loops.model import Loop, Rest, Spent, Step, StepKind, StepState
 from opencode_memory.loops.models import has_model, parse_model
 from opencode_memory.loops.prompts import VERDICT_MISSING
-from opencode_memory.loops.records import Loops, event_change, session_change
+from opencode_memory.loops.records import Loops
 from opencode_memory.loops.rules import refusal, session_rules
 from opencode_memory.loops.turn import Progress, Status, Turn, read_status, read_turn
 from opencode_memory.text import clock

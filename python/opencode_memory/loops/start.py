@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.loops.documents import change_of
 from opencode_memory.loops.model import Limits, Loop, LoopState, Place, Rest
-from opencode_memory.loops.records import Loops, change_of, name_of
+from opencode_memory.loops.records import Loops, name_of
 from opencode_memory.loops.transition import reached_limit, rest, resume
 from opencode_memory.loops.worktree import find_repository
 from opencode_memory.plans import Approval, Mode, Plan, Plans, read_plan

@@ -230,7 +230,7 @@ class Plans:
     def versions(self, plan: Plan) -> builtins.list[PlanVersion]:
         """Return all texts of a plan, the first one first."""
         found = self._documents.list(TEXT_KIND, prefix=f"{plan.id}/")
-        return [_versions().validate_python(document.body) for document in found]
+        return [to_version(document) for document in found]
 
     def list(self) -> builtins.list[Plan]:
         """Return the plans of the project, the one that changed last first."""
@@ -310,6 +310,11 @@ def to_plan(document: Document) -> Plan:
             "changed_at": document.updated_at,
         }
     )
+
+
+def to_version(document: Document) -> PlanVersion:
+    """Return the text of a plan that a document has."""
+    return _versions().validate_python(document.body)
 
 
 def _clean(text: str) -> tuple[str, tuple[str, ...]]:

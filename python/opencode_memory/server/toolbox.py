@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.text.display import clean
 from opencode_memory.text.json_values import to_json
+from opencode_memory.text.problems import describe_problem
 from opencode_memory.text.suggest import did_you_mean
 from opencode_memory.text.unicode import replace_surrogates
 
@@ -107,17 +108,6 @@ class Tool:
         if kind == "extra_forbidden":
             return f"{name[:80]}: {self.name} has no such argument; {did_you_mean(name[:80], self.model.model_fields)}"
         return describe_problem(name, kind, message)
-
-
-def describe_problem(field: str, kind: str, message: str) -> str:
-    """Describe one problem that pydantic found: which field it concerns and what is wrong.
-
-    Args:
-        field: Name of the field.
-        kind: Pydantic's type of the problem.
-        message: Pydantic's message.
-    """
-    return f"{field}: is required" if kind == "missing" else f"{field}: {message[:1].lower()}{message[1:]}"
 
 
 def tool(

@@ -232,7 +232,7 @@ def test_invalid_hello_is_refused_and_names_the_field(shared: Shared, changes: d
         ("messages", MESSAGES | {"visible": "msg_1"}, "visible"),
         ("messages", MESSAGES | {"visible": [1]}, "visible"),
         ("messages", MESSAGES | {"visible": ["m"] * 10_001}, "visible"),
-        ("messages", MESSAGES | {"message": "msg_1"}, "params"),
+        ("messages", MESSAGES | {"message": "msg_1"}, "message"),
         ("messages", MESSAGES | {"message": {"id": "msg_1"}}, "text"),
         ("messages", MESSAGES | {"message": {"id": "", "text": "x"}}, "id"),
         ("messages", MESSAGES | {"message": {"id": "msg_1", "text": "x" * 1_000_001}}, "text"),

@@ -33,7 +33,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.server.toolbox import describe_problem
+from opencode_memory.text.problems import describe_first
 from opencode_memory.text.unicode import join_surrogates
 
 PATH: Final = "/bridge"
@@ -94,10 +94,8 @@ class _Params(BaseModel):
         try:
             return cls.model_validate(params)
         except ValidationError as error:
-            problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            names = [part for part in problem["loc"] if isinstance(part, str)]
-            field = "params" if problem["type"] == "model_type" or not names else names[-1]
-            raise InvalidInputError(describe_problem(field, problem["type"], problem["msg"]), field=field) from error
+            field, problem = describe_first(error, "params")
+            raise InvalidInputError(problem, field=field) from error
 
 
 class Greeting(_Params):

@@ -9,8 +9,9 @@ from pydantic import Field
 from opencode_memory._core import redact
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
+from opencode_memory.loops.documents import Report
 from opencode_memory.loops.model import Loop, LoopState, Rest, StepState
-from opencode_memory.loops.records import Loops, Report
+from opencode_memory.loops.records import Loops
 from opencode_memory.loops.start import cancel_loop, resume_loop
 from opencode_memory.plans import Plans
 from opencode_memory.server.answers import Answer, join_lines
