@@ -51,3 +51,16 @@ def test_configured_database_that_does_not_exist_is_named(
     gone = tmp_path / "gone.db"
     monkeypatch.setenv("OPENCODE_MEMORY_LEARNING_OPENCODE_DB", str(gone))
     assert sessions(cli) == [("note", f"{gone} does not exist, so its sessions cannot be searched")]
+
+
+def test_search_of_sessions_says_when_none_is_indexed_yet(cli: CommandLine) -> None:
+    hint = "No session is indexed yet"
+    for sources, is_hinted in (("sessions", True), ("all", False), ("memories", False)):
+        answer = cli("recall", "anything", "--sources", sources)
+        assert (answer.code, answer.out, hint in answer.err) == (1, "", is_hinted)
+
+
+def test_search_of_indexed_sessions_has_no_such_hint(cli: CommandLine, database: Path) -> None:
+    assert database.exists()
+    answer = cli("recall", "quantum chromodynamics of walruses", "--sources", "sessions")
+    assert (answer.code, "No session is indexed yet" in answer.err) == (1, False)

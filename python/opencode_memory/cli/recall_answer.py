@@ -13,7 +13,7 @@ from opencode_memory.cli.recall_request import RecallRequest
 from opencode_memory.context.provenance import find_headings
 from opencode_memory.context.results import NEAR_MISSES, Result, cut
 from opencode_memory.context.session_results import present_all, turn_data
-from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit
+from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit, Sources
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
@@ -42,6 +42,7 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
             **filters,
         )
         results = _arrange(store, hits, request)
+        lacks_sessions = not hits and request.sources is Sources.SESSIONS and not store.turns.counts().turns
         is_explained = request.explain and not hits
         nearest = (
             store.recall(
@@ -68,6 +69,8 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
         print_near_misses(run.out, nearest, at=run.started_at)
     else:
         run.out.note("Nothing found. --explain shows what comes nearest.")
+    if lacks_sessions:
+        run.out.note("No session is indexed yet. A running server indexes OpenCode's sessions in the background.")
     return DONE if hits else NOTHING_FOUND
 
 
