@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -177,6 +179,23 @@ def test_other_store_object_sees_new_turns(store: MemoryStore) -> None:
         assert labels(other.search("ledger", project="shop", sources="sessions")) == ["m2"]
         assert store.turns.clear()
         assert other.search("ledger", project="shop", sources="sessions") == []
+
+
+def test_lock_of_the_index_outlives_it(store: MemoryStore) -> None:
+    """Otherwise one process would lock the deleted file, another one a new file, and both would write."""
+    add(store, {"m1": "The carrier is Hermes."})
+    lock = store.data_dir / "sessions" / "indexer.lock"
+    locked = lock.stat().st_ino
+    assert store.turns.clear()
+    assert sorted(left.name for left in lock.parent.iterdir()) == [lock.name]
+    add(store, {"m1": "The carrier is Hermes."})
+    with closing(sqlite3.connect(lock.with_name("turns.db"))) as index:
+        index.execute("PRAGMA user_version = 1")
+    with opencode_memory.open(store.data_dir, embedder=WordEmbedder()) as other:
+        assert other.turns.counts().turns == 0
+        assert other.turns.add([page("ses", {"m2": "The ledger is yearly."})])
+        assert other.turns.counts().turns == 1
+    assert lock.stat().st_ino == locked
 
 
 def test_other_model_starts_a_new_index(store: MemoryStore) -> None:

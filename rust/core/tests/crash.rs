@@ -52,7 +52,7 @@ const POINTS: &[(&str, &[u32])] = &[
 ];
 
 /// Crash points of the session index.
-const SESSIONS: &[&str] = &["turns:before-commit"];
+const SESSIONS: &[&str] = &["turns:before-commit", "turns:removing"];
 
 /// Crash points of a restore that replaces a damaged file.
 const RECOVERY: &[&str] = &["recovery:built", "recovery:moved", "recovery:replaced"];
@@ -140,6 +140,7 @@ fn child() {
         for number in 0..3 {
             assert!(engine.put_turns("model", 2, &[turns_page(number)]).expect("indexed turns"));
         }
+        assert!(engine.drop_session_index().expect("dropped turns"));
         return;
     }
     if words[0] == "migrate" {

@@ -161,7 +161,7 @@ impl Engine {
         let store = if let Some(store) = index.open()? {
             store
         } else {
-            // A file of another layout is of no use.
+            // A file of another layout is of no use, nor is the log of a file that is gone.
             writer::remove(&index.folder)?;
             drop(TurnStore::create(&index.folder)?);
             index.open()?.ok_or_else(|| Error::Conflict("the session index was removed meanwhile".into()))?

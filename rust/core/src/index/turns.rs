@@ -9,7 +9,7 @@ use super::lexical::{LexicalWriter, Mark};
 use crate::error::{Error, Result};
 use crate::store::change::Head;
 use crate::store::turns::{self, Page, TurnStore};
-use crate::store::{Connection, make_private, remove_if_there};
+use crate::store::{Connection, make_private};
 use crate::text;
 
 /// A step that changes the tables; returns the key and text of each turn that it added.
@@ -43,10 +43,12 @@ pub fn drop_sessions(store: &TurnStore, folder: &Path, database: &str, sessions:
     })
 }
 
-/// Delete the index. The next turns start a new one.
+/// Delete the index, but not the lock, which the caller holds. The next turns start a new index.
+///
+/// Were the lock deleted too, another process would lock a new file, and both would write.
 pub fn remove(folder: &Path) -> Result<()> {
     LexicalWriter::remove(folder)?;
-    remove_if_there(folder)
+    TurnStore::remove(folder)
 }
 
 fn change(store: &TurnStore, folder: &Path, step: &Step<'_>) -> Result<bool> {

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavio
 
 use super::change::Head;
 use super::memory::{FilterRow, MirrorRow};
-use super::open::{Access, create_file, create_folder, describe, uri};
+use super::open::{Access, create_file, create_folder, describe, remove_if_there, uri};
 use crate::error::Result;
 use crate::ids;
 use crate::model::{Category, Status, Trust};
@@ -171,6 +171,17 @@ impl TurnStore {
         }
         transaction.commit().map_err(fail)?;
         Ok(Self { file, connection: Mutex::new(connection) })
+    }
+
+    /// Delete the index under `folder`, or what a killed process left of it.
+    ///
+    /// The file goes first. Otherwise a process that opens it between two steps would make a new log for it, which
+    /// `SQLite` would then apply to the next index.
+    pub fn remove(folder: &Path) -> Result<()> {
+        remove_if_there(&folder.join(FILE))?;
+        crate::crash::point("turns:removing");
+        remove_if_there(&folder.join(format!("{FILE}-wal")))?;
+        remove_if_there(&folder.join(format!("{FILE}-shm")))
     }
 
     /// The file of the index.
