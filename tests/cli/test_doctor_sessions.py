@@ -60,6 +60,12 @@ def test_search_of_sessions_says_when_none_is_indexed_yet(cli: CommandLine) -> N
         assert (answer.code, answer.out, hint in answer.err) == (1, "", is_hinted)
 
 
+def test_search_of_sessions_says_when_learning_is_off(cli: CommandLine) -> None:
+    cli.ok("config", "set", "learning.enabled", "false")
+    answer = cli("recall", "anything", "--sources", "sessions")
+    assert "because learning from OpenCode is switched off" in " ".join(answer.err.split())
+
+
 def test_search_of_indexed_sessions_has_no_such_hint(cli: CommandLine, database: Path) -> None:
     assert database.exists()
     answer = cli("recall", "quantum chromodynamics of walruses", "--sources", "sessions")

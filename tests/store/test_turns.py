@@ -188,6 +188,10 @@ def test_lock_of_the_index_outlives_it(store: MemoryStore) -> None:
     locked = lock.stat().st_ino
     assert store.turns.clear()
     assert sorted(left.name for left in lock.parent.iterdir()) == [lock.name]
+    changed = lock.parent.stat().st_mtime_ns
+    assert store.turns.clear()
+    assert store.turns.drop("/agent.db", ["ses"])
+    assert lock.parent.stat().st_mtime_ns == changed, "no index was created only to be deleted"
     add(store, {"m1": "The carrier is Hermes."})
     with closing(sqlite3.connect(lock.with_name("turns.db"))) as index:
         index.execute("PRAGMA user_version = 1")

@@ -13,6 +13,7 @@ from opencode_memory.cli.recall_request import RecallRequest
 from opencode_memory.context.provenance import find_headings
 from opencode_memory.context.results import NEAR_MISSES, Result, cut
 from opencode_memory.context.session_results import present_all, turn_data
+from opencode_memory.learning.switches import Switches
 from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit, Sources
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
@@ -70,7 +71,11 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
     else:
         run.out.note("Nothing found. --explain shows what comes nearest.")
     if lacks_sessions:
-        run.out.note("No session is indexed yet. A running server indexes OpenCode's sessions in the background.")
+        run.out.note(
+            "No session is indexed yet. A running server indexes OpenCode's sessions in the background."
+            if Switches.from_config(run.config.learning).is_enabled("opencode")
+            else "No session is indexed, because learning from OpenCode is switched off."
+        )
     return DONE if hits else NOTHING_FOUND
 
 

@@ -66,7 +66,7 @@ def check_readable(store: MemoryStore) -> None:
 
 
 def _find_problem(document: Document, read: Callable[[Document], object]) -> tuple[str, str] | None:
-    """Return the field that cannot be read and the sentence about it; None if the document can be read."""
+    """Return the first field that cannot be read, and a sentence about it. Return None if all can be read."""
     from pydantic import ValidationError  # noqa: PLC0415  only plans and loops need it
 
     if not isinstance(document.body, Mapping):

@@ -1,4 +1,4 @@
-"""The documents of loops: their kinds, and what they hold."""
+"""Converts loops, their steps, logs, reports and leases to documents of the store, and back."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a model reported of its step by the tool.
+    """A report of a model about its step, made with the tool.
 
     Attributes:
         verdict: ``clean`` or ``dirty``; None for a note of a coding step.
@@ -148,7 +148,7 @@ def to_place(document: Document) -> StepPlace:
 
 
 def to_process(document: Document) -> ProcessId | None:
-    """Return the process that a record names; None if it names none, as records of earlier versions."""
+    """Return the process that a document names. Documents of earlier versions name none; return None for them."""
     given = document.body.get("process")
     return None if given is None else _adapter(ProcessId).validate_python(given)
 

@@ -1,4 +1,4 @@
-"""Says in a sentence what pydantic found wrong with a value."""
+"""Turns errors of pydantic into sentences for people."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def describe_problem(field: str, kind: str, message: str) -> str:
-    """Describe one problem: which field it concerns and what is wrong.
+    """Return the sentence that names a field and its problem.
 
     Args:
         field: Name of the field.
@@ -20,7 +20,7 @@ def describe_problem(field: str, kind: str, message: str) -> str:
 
 
 def describe_first(error: ValidationError, whole: str) -> tuple[str, str]:
-    """Return the field of the first problem, and the sentence about it.
+    """Return the field of the first problem, and the sentence of ``describe_problem``.
 
     Args:
         error: The error.

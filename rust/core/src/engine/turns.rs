@@ -158,14 +158,16 @@ impl Engine {
         }
         create_folder(&index.folder)?;
         let Some(_lock) = try_lock(&index.folder)? else { return Ok(false) };
-        let store = if let Some(store) = index.open()? {
-            store
-        } else {
-            // A file of another layout is of no use, nor is the log of a file that is gone.
-            writer::remove(&index.folder)?;
-            drop(TurnStore::create(&index.folder)?);
-            index.open()?.ok_or_else(|| Error::Conflict("the session index was removed meanwhile".into()))?
-        };
+        if let Some(store) = index.open()? {
+            return body(&store, &index.folder);
+        }
+        // A file of another layout is of no use, nor is the log of a file that is gone.
+        writer::remove(&index.folder)?;
+        if !create {
+            return Ok(true);
+        }
+        drop(TurnStore::create(&index.folder)?);
+        let store = index.open()?.ok_or_else(|| Error::Conflict("the session index was removed meanwhile".into()))?;
         body(&store, &index.folder)
     }
 

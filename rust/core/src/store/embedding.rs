@@ -212,7 +212,8 @@ impl WriteTx<'_> {
         Ok(true)
     }
 
-    /// The key of a text's vector, which is stored if it is new; `None` if there is no vector.
+    /// Return the key of a text's vector, and store the vector if the store has none for this text. `None` if the store
+    /// has none and none is given.
     pub(super) fn embedding_of(&self, model: &Model, text: &str, vector: Option<&[f32]>) -> Result<Option<i64>> {
         let hash = text::text_hash(text).to_be_bytes();
         let known: Option<i64> = self

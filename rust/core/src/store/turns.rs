@@ -173,7 +173,7 @@ impl TurnStore {
         Ok(Self { file, connection: Mutex::new(connection) })
     }
 
-    /// Delete the index under `folder`, or what a killed process left of it.
+    /// Delete the index under `folder`. Some of its files may be gone already, if a process was killed in between.
     ///
     /// The file goes first. Otherwise a process that opens it between two steps would make a new log for it, which
     /// `SQLite` would then apply to the next index.
