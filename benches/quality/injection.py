@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
+from itertools import chain, groupby
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -22,7 +23,7 @@ from typing import Any, Final
 import opencode_memory
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.data_sets import QUESTION_SETS
-from benches.quality.in_sight import Sight, format_intervals, see, total
+from benches.quality.in_sight import SESSION, Sight, format_intervals, see, total
 from opencode_memory._core import subject
 from opencode_memory.context.block import Group, render
 from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, select_hits
@@ -182,6 +183,13 @@ def sight(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str, sh
     return see(asked, rows, embedder, count=count_tokens, clock_ms=_CLOCK_MS, show=show)
 
 
+def divide(asked: Sequence[Message]) -> Iterator[list[Message]]:
+    """Yield the messages in each order that begins the sessions of a project at another message."""
+    projects = [list(of) for _, of in groupby(asked, key=lambda message: message.project)]
+    for start in range(SESSION):
+        yield [message for of in projects for message in (*of[start:], *of[:start])]
+
+
 def devmembench(folder: Path, embedder: CachedEmbedder, *, as_turns: bool) -> list[Looked]:
     """Recall memories for DevMemBench's questions. Memories of the sessions with the answer count as labelled.
 
@@ -257,8 +265,11 @@ def main() -> None:
                 print(f"{name}, {stores}: {len(asked)} messages")
                 for by in TUNINGS:
                     print(f"  {'*' if by == TUNED else ' '} {bars(by)}: {figures(looked, by=by)}")
-                seen = sight(asked, embedder, stores=stores, show=given.briefs and name != "held_out")
-                print(f"    {total(seen)}\n      {format_intervals(seen)}")
+                seen = [
+                    sight(divided, embedder, stores=stores, show=given.briefs and name != "held_out" and number == 0)
+                    for number, divided in enumerate(divide(asked))
+                ]
+                print(f"    {total(chain.from_iterable(seen))}\n      {format_intervals(seen[0])}")
                 if given.show and name != "held_out" and stores == STORES[0]:
                     print("\n".join(_mistakes(looked)))
             print(f"  {_timed(looked)}")

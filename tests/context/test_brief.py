@@ -122,15 +122,27 @@ def test_rules_compete_by_their_nearness_to_the_message(store: MemoryStore) -> N
     assert near not in brief(store, budget=100).groups["habits"]
     asked = replace(WANTED, query="Which crane unloads the ship?")
     assert brief(store, asked, budget=100).groups["habits"][0] == near
-    # The hits of a recall for the message are nearer than all other memories.
+    # The place among the hits of the recall for the message counts as well.
     found = dict.fromkeys([memory.id for memory in store.list(project=PROJECT) if memory.id != near], 0.9)
     assert near not in brief(store, replace(asked, near=found), budget=100).groups["habits"]
 
 
-def test_rules_without_vectors_are_ordered_as_without_a_message(store: MemoryStore) -> None:
+def test_memories_near_to_the_hits_for_a_message_are_shown_first(store: MemoryStore) -> None:
     for number in range(20):
-        remember(store, f"Crane {number} lifts containers from ships", "convention", days=number)
-    asked = replace(WANTED, query="Which crane unloads the ship?")
+        remember(store, f"The phone app asks for permission {number} at its start", "convention", days=number)
+    remember(store, "Invoices are numbered without gaps", days=300)
+    remember(store, "An invoice gets its number from the ledger", days=300)
+    far = remember(store, "Changes of the ledger are written by hand", "convention", days=300)
+    asked = replace(WANTED, query="Why does the numbering of invoices have a gap?")
+    assert far not in brief(store, budget=100).groups["habits"]
+    assert brief(store, asked, budget=100).groups["habits"][0] == far
+
+
+def test_message_without_relation_to_any_memory_leaves_the_order_unchanged(store: MemoryStore) -> None:
+    for number in range(20):
+        used = "convention" if number % 2 else "preference"
+        remember(store, f"Crane {number} lifts containers from ships", used, days=20 * number, pinned=number == 15)
+    asked = replace(WANTED, query="What about the walrus?")
     assert brief(store, asked, budget=100) == brief(store, budget=100)
 
 

@@ -250,16 +250,19 @@ def test_a_vector_of_zeros_or_nans_is_never_stored(open_store, value: float) -> 
     assert recalled(store, "walrus") == ["walrus"]
 
 
-def test_memories_are_compared_with_a_query_if_they_have_vectors(open_store) -> None:
+def test_spread_orders_memories_by_their_links_to_the_query(open_store) -> None:
     store = open_store(project="app", embedder=WordEmbedder())
-    near, far = (store.remember(text).id for text in ("the walrus", "a turbine"))
+    texts = ("the walrus eats clams", "clams live in sand", "a turbine turns", "the walrus waits")
+    for text in texts[:3]:
+        store.remember(text)
     store.indexes.embed_pending()
-    waits = store.remember("the walrus waits").id
-    same, other, none = store.indexes.compare("the walrus", [near, far, waits])
-    assert same == pytest.approx(1, abs=1e-3)
-    assert other < same
-    assert none is None
-    assert open_store(project="app", embedder=DownEmbedder()).indexes.compare("the walrus", [near]) == [None]
+    store.remember(texts[3])
+    memories = sorted(store.list(), key=lambda memory: texts.index(memory.content))
+    walrus, clams, turbine, waits = store.indexes.spread("the walrus", memories)
+    assert walrus > clams > turbine
+    assert waits > turbine
+    by_words = open_store(project="app", embedder=DownEmbedder()).indexes.spread("the walrus", memories)
+    assert by_words[0] > by_words[1] > by_words[2]
 
 
 def test_vectors_of_the_wrong_length_are_refused(open_store) -> None:

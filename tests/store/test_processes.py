@@ -159,7 +159,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "export_memories": lambda store, id: export_memories(store, io.StringIO()),
     "rows.dump": lambda store, id: list(store.rows.dump()),
     "rows.load": lambda store, id: store.rows.load("memory", [{"content": "x"}]),
-    "indexes.compare": lambda store, id: store.indexes.compare("walrus", [id]),
+    "indexes.spread": lambda store, id: store.indexes.spread("walrus", []),
     "indexes.vectors_of": lambda store, id: store.indexes.vectors_of([id]),
     "turns.add": lambda store, id: store.turns.add([]),
     "turns.drop": lambda store, id: store.turns.drop("/agent.db", ["ses"]),

@@ -51,8 +51,8 @@ _NEWEST_PLANS: Final = 3
 _PLAN_DAYS: Final = 60
 _RECENT_DAYS: Final = 45.0
 _SEVERAL_SESSIONS: Final = 2
-_OTHERS_NEAR: Final = 0.5
-"""Greatest nearness of a memory that no recall for the message returned."""
+_PLACES: Final = 100.0
+"""After so many nearer memories, a memory counts as hardly near; about as many get a place in a full brief."""
 _MOST_SUMMARIES: Final = 20
 _OPEN_DAYS: Final = 60
 _SUMMARY: Final = "session:"
@@ -237,18 +237,18 @@ def _find_repeated(store: MemoryStore, project: str | None, memories: Iterable[M
 
 
 def _measure_nearness(store: MemoryStore, wanted: Wanted, memories: Sequence[Memory]) -> Mapping[str, float]:
-    """Return how near each memory is to the message at hand, from 0 to 1, by its id.
+    """Return how near each memory is to the message at hand, from 0 to 2, by its id.
 
     A recall returns only the nearest memories. In a project with more memories than fit, the others also compete for
     places, and those of another part of the project are of no use.
     """
-    others = [memory.id for memory in memories if memory.id not in wanted.near] if wanted.query else []
-    cosines = store.indexes.compare(wanted.query, others) if others else []
-    compared = [(cosine, id_) for cosine, id_ in zip(cosines, others, strict=True) if cosine is not None]
-    compared.sort(key=lambda one: -one[0])
-    # By place, because the scale of cosines depends on the message.
-    near = {id_: _OTHERS_NEAR * (1 - place / len(compared)) for place, (_, id_) in enumerate(compared)}
-    return {**near, **wanted.near}
+    if not wanted.query:
+        return wanted.near
+    spread = zip(store.indexes.spread(wanted.query, memories), memories, strict=True)
+    linked = sorted(((one, memory.id) for one, memory in spread if one > 0), key=lambda one: -one[0])
+    # By place, because the scale of these numbers depends on the message.
+    near = {id_: math.exp(-place / _PLACES) for place, (_, id_) in enumerate(linked)}
+    return {memory.id: wanted.near.get(memory.id, 0.0) + near.get(memory.id, 0.0) for memory in memories}
 
 
 def _worth(memory: Memory, useful: Usefulness | None, near: float, *, at: datetime) -> float:

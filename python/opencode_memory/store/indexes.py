@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from operator import mul
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import CorruptStoreError, InvalidInputError
@@ -16,6 +15,7 @@ from opencode_memory.store.reports import RebuildReport, RepairReport, VerifyRep
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
     from opencode_memory.embedding.base import Vector
+    from opencode_memory.models import Memory
     from opencode_memory.store.embedding_queue import EmbeddingQueue
 
 _OF_SQLITE: Final = re.compile(r"SQLite: .*\bindex\b")
@@ -78,18 +78,17 @@ class Indexes:
         """
         return self._engine.vectors_of(arguments.texts(ids, field="ids"))
 
-    def compare(self, query: str, ids: Sequence[str]) -> list[float | None]:
-        """Return the cosine of the first chunk of each memory to a query, by full id.
+    def spread(self, query: str, memories: Sequence[Memory]) -> list[float]:
+        """Return how near each memory is to a query, also through the other memories.
+
+        Unlike a recall, this also orders memories that share nothing with the query: two steps from it are better than
+        three. If the query cannot be embedded, only words are compared.
 
         Returns:
-            Cosines in the order of ``ids``; None for a memory that has no vector yet. All are None if the query cannot
-            be embedded.
+            Numbers that can be compared within one call, in the order of ``memories``.
         """
-        wanted = arguments.texts(ids, field="ids")
         vector = self._queue.embed_query(arguments.readable(query))
-        if vector is None:
-            return [None] * len(wanted)
-        return [None if one is None else sum(map(mul, one, vector)) for one in self.vectors_of(wanted)]
+        return self._engine.spread(query, vector, [(memory.key, memory.content) for memory in memories])
 
     def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
         """Return whether a memory waits for its vectors.

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::model::report::{HistoryEntry, Related};
 use crate::model::{AsOf, Hit, Memory, RecallRequest, Scope, Selection, Status, limits, validate};
 use crate::recall::filter::Filter;
+use crate::recall::spread::{self, Point};
 use crate::recall::{answer, as_of};
 use crate::store::link::{self, Link};
 use crate::store::{history, memory, usage};
@@ -125,6 +126,19 @@ impl Engine {
         let shared = self.enter()?;
         let (view, at) = &shared.current()?;
         ids.iter().map(|id| Ok(memory::by_id(at, id)?.and_then(|memory| view.mirror.vector_of(memory.key)))).collect()
+    }
+
+    /// How near each memory is to a query, also through the others, on a scale of this query.
+    ///
+    /// A memory is given by its key and its text. `vector` is the unit vector of the query; without it, and for memories
+    /// that have no vectors, words alone are compared.
+    pub fn spread(&self, query: &str, vector: Option<&[f32]>, memories: &[(i64, String)]) -> Result<Vec<f64>> {
+        let shared = self.enter()?;
+        let (view, _) = &shared.current()?;
+        let vector = vector.filter(|vector| vector.len() == view.mirror.slab().dimension());
+        let points: Vec<Point<'_>> =
+            memories.iter().map(|(key, text)| Point { text, vector: view.mirror.first_vector(*key) }).collect();
+        Ok(spread::spread(query, vector, &points))
     }
 
     /// Memories linked to a memory, then memories near in meaning, at most `limit`.

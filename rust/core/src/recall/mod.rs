@@ -2,7 +2,8 @@
 //!
 //! [`view`] brings the view up to date. [`filter`] decides which rows may be returned. [`candidates`] searches the
 //! lexical index with its overlay, and the vectors. `pool` adds the neighbouring turns of the candidates. [`fuse`]
-//! computes the scores, [`floor`] rejects an irrelevant answer, and [`answer`] reads the memories.
+//! computes the scores, [`floor`] rejects an irrelevant answer, and [`answer`] reads the memories. [`spread`] is for the
+//! project brief: it orders given memories, also those that no recall finds.
 
 pub mod answer;
 pub mod as_of;
@@ -22,6 +23,7 @@ mod pool;
 mod preselect;
 mod scan;
 mod slot_allocator;
+pub mod spread;
 mod vectors;
 pub mod view;
 mod window;

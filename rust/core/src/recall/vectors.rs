@@ -1,5 +1,7 @@
 //! Vectors of the mirror: slot allocation and cosines with a query.
 
+use half::f16;
+
 use super::NONE;
 use super::mirror::Mirror;
 use super::slot_allocator::SlotAllocator;
@@ -242,9 +244,13 @@ impl Mirror {
         (row.slots > 0).then_some(row.first_slot)
     }
 
-    /// Vector of a memory's first chunk; `None` if the memory is unknown or has no vectors.
+    /// Stored vector of a memory's first chunk; `None` if the memory is unknown or has no vectors.
+    pub fn first_vector(&self, key: i64) -> Option<&[f16]> {
+        Some(self.slab.get(self.first_slot(self.row_of(key)?)?))
+    }
+
+    /// As [`Mirror::first_vector`], in single precision.
     pub fn vector_of(&self, key: i64) -> Option<Vec<f32>> {
-        let row = self.row(self.row_of(key)?);
-        (row.slots > 0).then(|| self.slab.get(row.first_slot).iter().map(|value| value.to_f32()).collect())
+        Some(self.first_vector(key)?.iter().map(|value| value.to_f32()).collect())
     }
 }

@@ -92,6 +92,17 @@ impl Engine {
         found.iter().map(|operation| convert::operation(py, operation)).collect()
     }
 
+    fn spread(
+        &self,
+        py: Python<'_>,
+        query: &str,
+        vector: Option<GivenVector>,
+        memories: Vec<(i64, String)>,
+    ) -> PyResult<Vec<f64>> {
+        let vector = vector.map(|given| given.0);
+        self.run(py, || self.core.spread(query, vector.as_deref(), &memories))
+    }
+
     fn related<'py>(&self, py: Python<'py>, id: &str, limit: usize) -> PyResult<Dicts<'py>> {
         let related = self.run(py, || self.core.related(id, limit))?;
         related.iter().map(|related| convert::related(py, related)).collect()
