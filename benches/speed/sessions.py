@@ -3,7 +3,8 @@
 The store has memories and the turns of sessions, whose texts stand in a database with OpenCode's schema. The two
 searches alternate, so other load of the machine affects both. Vectors are looked up, once alone, and once after the
 model has embedded the query too, as for a question that was not asked before. The processor time of the process depends
-less on other load than the time from start to end.
+less on other load than the time from start to end. With ``--earlier PYTHON``, an earlier version searches memories in
+the same run; PYTHON is the interpreter of its environment.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import argparse
 import shutil
 import time
 from collections import defaultdict
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -26,6 +29,7 @@ from opencode_memory.models import Sources
 from opencode_memory.store.turns import NewTurn, SessionPage
 
 from .data import Dataset, DataShape, Query, prepare
+from .earlier_version import EarlierVersion, run
 from .embedders import PrecomputedEmbedder
 from .options import add_options
 from .process import machine
@@ -33,7 +37,6 @@ from .results import Figure, save_figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from opencode_memory import MemoryStore
     from opencode_memory.embedding.base import Vector
@@ -43,6 +46,9 @@ _OF_SESSION: Final = 100
 _BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _QUESTIONS: Final = 150
 _SCOPES: Final = (("one project", "atlas"), ("all projects", opencode_memory.ALL_PROJECTS))
+_ALONE: Final = "memories"
+_BOTH: Final = "all"
+_EARLIER: Final = "memories by an earlier version"
 _CLOCKS: Final = {"from start to end": time.perf_counter, "processor": time.process_time}
 _Row = TypeVar("_Row")
 
@@ -72,6 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser, 50_000)
     parser.add_argument("--turns", type=int, default=100_000, help="turns of sessions (default %(default)s)")
+    parser.add_argument("--earlier", type=Path, metavar="PYTHON", help="also measure the version in this environment")
     options = parser.parse_args()
     memories = prepare(options.work, DataShape(options.n))
     turns = prepare(options.work, DataShape(options.turns, seed=8))
@@ -85,37 +92,59 @@ def main() -> None:
     questions = [*memories.queries("general")[:_QUESTIONS], *turns.queries("general")[:_QUESTIONS]]
     embedder.give([one.text for one in questions], [one.vector for one in questions])
     figures: list[Figure] = []
-    with opencode_memory.open(folder, embedder=embedder, background=False) as store:
+    with (
+        opencode_memory.open(folder, embedder=embedder, background=False) as store,
+        run(options.earlier, options.work / "earlier", memories, questions)
+        if options.earlier is not None
+        else nullcontext() as earlier,
+    ):
         store.turns.texts = DatabaseTexts(store, Switches(enabled=True, sources=frozenset(["opencode"])))
         for embeds in (False, True):
             for name, project in _SCOPES:
                 embedder.embeds = embeds
-                measured = _measure(store, embedder, questions, project)
-                for kind, (alone, both) in measured.items():
+                measured = _measure(store, embedder, questions, project, earlier)
+                for kind in _CLOCKS:
                     label = f"{name}, {'with the model' if embeds else 'vectors given'}, {kind}"
+                    alone, both = measured[kind, _ALONE], measured[kind, _BOTH]
                     print(
                         f"{label}: memories {alone:.2f} ms, memories and sessions {both:.2f} ms,"
                         f" {both / alone:.2f} times"
                     )
-                    figures += [Figure(f"{label}, memories", alone, "ms"), Figure(f"{label}, all", both, "ms")]
+                    if (before := measured.get((kind, _EARLIER))) is not None:
+                        print(f"  memories by the earlier version {before:.2f} ms, {both / before:.2f} times")
+                    figures += [
+                        Figure(f"{label}, {what}", measured[of, what], "ms") for of, what in measured if of == kind
+                    ]
     save_figures(options.results / "sessions.json", "Search of memories and sessions", machine(), figures)
 
 
 def _measure(
-    store: MemoryStore, embedder: _AlsoModel, questions: list[Query], project: str
-) -> dict[str, tuple[float, float]]:
-    """Return the median milliseconds of a search of memories, and of one of everything, by each clock."""
-    times: dict[tuple[str, Sources], list[float]] = defaultdict(list)
+    store: MemoryStore,
+    embedder: _AlsoModel,
+    questions: list[Query],
+    project: str,
+    earlier: EarlierVersion | None,
+) -> dict[tuple[str, str], float]:
+    """Return the median milliseconds of each kind of search, by each clock."""
+    times: dict[tuple[str, str], list[float]] = defaultdict(list)
+
+    def search(question: Query, what: str) -> list[float]:
+        if earlier is not None and what == _EARLIER:
+            of = None if project == opencode_memory.ALL_PROJECTS else project
+            return earlier.search(question.text, project=of, embeds=embedder.embeds)
+        embedder.search += 1
+        begun = [clock() for clock in _CLOCKS.values()]
+        store.search(question.text, sources=Sources.ALL if what == _BOTH else Sources.MEMORIES, project=project)
+        return [1000 * (clock() - begin) for clock, begin in zip(_CLOCKS.values(), begun, strict=True)]
+
+    kinds = (_ALONE, _BOTH) if earlier is None else (_ALONE, _BOTH, _EARLIER)
     for warm in (True, False):
-        for one in questions[:10] if warm else questions:
-            for sources in (Sources.MEMORIES, Sources.ALL):
-                embedder.search += 1
-                begun = [clock() for clock in _CLOCKS.values()]
-                store.search(one.text, sources=sources, project=project)
-                for kind, clock, begin in zip(_CLOCKS, _CLOCKS.values(), begun, strict=True):
+        for question in questions[:10] if warm else questions:
+            for what in kinds:
+                for kind, taken in zip(_CLOCKS, search(question, what), strict=True):
                     if not warm:
-                        times[kind, sources].append((clock() - begin) * 1000)
-    return {kind: (median(times[kind, Sources.MEMORIES]), median(times[kind, Sources.ALL])) for kind in _CLOCKS}
+                        times[kind, what].append(taken)
+    return {of: median(taken) for of, taken in times.items()}
 
 
 def _write_sessions(turns: Dataset, database: Path, folders: Path) -> None:
