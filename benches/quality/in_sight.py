@@ -19,7 +19,8 @@ from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.significance import interval
 from opencode_memory._core import subject
 from opencode_memory.config.load import load
-from opencode_memory.context.decide import BEFORE, HEADLINE, IN_BRIEF, Request, decide
+from opencode_memory.context.decide import Request, decide
+from opencode_memory.context.reasons import BEFORE, HEADLINE, IN_BRIEF, NOT_IN_FULL
 from opencode_memory.context.relevance import query_of
 from opencode_memory.store.ledger import Decision, State
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 SESSION: Final = 5
 """Messages of one session."""
+_GOES_ON: Final = "compacted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,9 @@ class Sight:
         silent: Messages without labels beside which neither memories nor headlines were added.
         further: Headlines that were added beside later messages of a session.
         further_right: Those that are labelled for the message.
+        compacted_wanted: Memories that are labelled for any message of a session.
+        compacted_full: Those that the model sees in full if the session goes on after a compaction.
+        compacted_headline: Those of which it then sees at least a headline.
     """
 
     wanted: int = 0
@@ -65,6 +70,9 @@ class Sight:
     silent: int = 0
     further: int = 0
     further_right: int = 0
+    compacted_wanted: int = 0
+    compacted_full: int = 0
+    compacted_headline: int = 0
 
     def __add__(self, other: Sight) -> Sight:
         """Add up two parts."""
@@ -80,7 +88,9 @@ class Sight:
             f"{beside / self.messages:.0f} a message; "
             f"beside messages: precision {self.precision:.3f} ({self.right} of {self.right + self.noise}), "
             f"nothing for {self.silent} of {self.idle} ({self.silence:.3f}), "
-            f"{self.further_right} of {self.further} headlines right"
+            f"{self.further_right} of {self.further} headlines right; "
+            f"after a compaction: in full {self.compacted_full / max(1, self.compacted_wanted):.3f}, "
+            f"in full or as a headline {self.compacted_headline / max(1, self.compacted_wanted):.3f}"
         )
 
     @property
@@ -179,8 +189,7 @@ def _session(
         decided.append(decision)
         if show and decision.about.get("brief"):
             print(decision.text)
-        full = {name_of[one.memory] for past in decided for one in past.shown if one.why not in {HEADLINE, BEFORE}}
-        sight = full | {name_of[one.memory] for past in decided for one in past.shown}
+        full, sight = _names(decided, name_of)
         beside = {name_of[one.memory] for one in decision.shown if one.why not in {IN_BRIEF, HEADLINE, BEFORE}}
         further = {name_of[one.memory] for one in decision.shown if one.why == HEADLINE}
         if decision.about.get("brief"):
@@ -200,7 +209,31 @@ def _session(
             further=len(further),
             further_right=len(further & message.relevant),
         )
-    return replace(found, most_tokens=found.tokens)
+    # After a compaction, the user goes on with a message that says nothing.
+    full, sight = _names([_go_on(store, id_, messages[0].project, count, clock_ms)], name_of)
+    relevant = frozenset[str]().union(*(message.relevant for message in messages))
+    compacted = Sight(
+        compacted_wanted=len(relevant),
+        compacted_full=len(relevant & full),
+        compacted_headline=len(relevant & sight),
+    )
+    return replace(found + compacted, most_tokens=found.tokens)
+
+
+def _names(decided: Iterable[Decision], name_of: dict[str, str]) -> tuple[set[str], set[str]]:
+    """Return the names of the memories that are shown in full, and of all that are shown."""
+    shown = [one for decision in decided for one in decision.shown]
+    full = {name_of[one.memory] for one in shown if one.why not in NOT_IN_FULL}
+    return full, {name_of[one.memory] for one in shown}
+
+
+def _go_on(
+    store: opencode_memory.MemoryStore, id_: str, project: str, count: Callable[[str], int], clock_ms: int
+) -> Decision:
+    config = load(environment={"HOME": str(store.data_dir)})
+    request = Request(session=id_, message=_GOES_ON, text="ok, go on", project=project, visible=frozenset([_GOES_ON]))
+    at = datetime.fromtimestamp(clock_ms / 1000, UTC)
+    return decide(store, request, config=config.injection, brief=config.brief, count=count, at=at)
 
 
 def _decide(

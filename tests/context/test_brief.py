@@ -146,6 +146,27 @@ def test_message_without_relation_to_any_memory_leaves_the_order_unchanged(store
     assert brief(store, asked, budget=100) == brief(store, budget=100)
 
 
+def test_what_earlier_messages_found_is_shown_in_full_and_leads_to_the_rest(store: MemoryStore) -> None:
+    for number in range(40):
+        remember(store, f"The phone app asks for permission {number} at its start", days=number)
+    found = remember(store, "Invoices are numbered without gaps", days=300)
+    linked = remember(store, "Gaps of the ledger are written by hand", days=300)
+    wanted = replace(WANTED, found_before=(found,))
+    assert found not in {memory.id for memory in brief(store, budget=100).full}
+    shown = brief(store, wanted, budget=100)
+    assert shown.groups["found"] == (found,)
+    assert shown.groups["others"][0] == linked
+    assert "Found for earlier messages of this session:" in shown.lines
+    # Which memory was found matters more than a message without a subject.
+    assert brief(store, replace(wanted, query="Write the tests"), budget=100).groups["others"][0] == linked
+
+
+def test_what_earlier_messages_found_is_shown_as_it_was_changed_since(store: MemoryStore) -> None:
+    old = remember(store, "The dashboard listens on port 3000", days=9)
+    new = remember(store, "The dashboard listens on port 4000")
+    assert brief(store, replace(WANTED, found_before=(old,))).groups["found"] == (new,)
+
+
 def test_statement_of_a_loaded_file_is_left_out(store: MemoryStore, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()

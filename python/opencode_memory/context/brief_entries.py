@@ -1,8 +1,8 @@
 """The entries of a project brief: which memories it may show, in which group, and in which order.
 
-Reminders and reviews that are due come first, then the directives, conventions and preferences of the person, then
-open blockers, the newest decisions, plans, and the fact sheet of the project. These are shown in full. All other
-memories are ``OTHERS``.
+Reminders and reviews that are due come first, then the directives, what was found for earlier messages of the session,
+the conventions and preferences of the person, open blockers, the newest decisions, plans, and the fact sheet of the
+project. These are shown in full. All other memories are ``OTHERS``.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 OTHERS: Final = "others"
+FOUND_BEFORE: Final = "found"
 GROUPS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "reminders": "Reminders that are due:",
         "reviews": "Due for review (ask the user whether it is still true):",
         "directives": "Directives:",
         "session": "Learned in this session:",
+        FOUND_BEFORE: "Found for earlier messages of this session:",
         "habits": "Conventions and preferences:",
         "blockers": "Open blockers:",
         "decisions": "Newest decisions:",
@@ -72,6 +74,7 @@ class Wanted:
         near: How relevant a memory is to the message at hand, from 0 to 1, by its id.
         query: The query of that message, to which the other memories are compared; empty if there is none.
         known: Ids of memories that the reader has already.
+        found_before: Ids of memories that were found for earlier messages of the session, newest first.
         loaded: The text of files that the agent loads by itself.
         session: The session of the reader; None if there is none.
         visible: Ids of the messages of that session that the reader sees.
@@ -83,6 +86,7 @@ class Wanted:
     near: Mapping[str, float] = field(default_factory=dict)
     query: str = ""
     known: frozenset[str] = frozenset()
+    found_before: tuple[str, ...] = ()
     loaded: LoadedText = field(default_factory=LoadedText)
     session: str | None = None
     visible: frozenset[str] = frozenset()
@@ -202,7 +206,7 @@ def _is_source_visible(memory: Memory, wanted: Wanted) -> bool:
 
 
 def _group(
-    memory: Memory, before: Iterable[Memory], wanted: Wanted, *, is_newest: bool, is_repeated: bool, at: datetime
+    memory: Memory, before: Sequence[Memory], wanted: Wanted, *, is_newest: bool, is_repeated: bool, at: datetime
 ) -> str:
     if memory.remind_at is not None and memory.remind_at <= at:
         return "reminders"
@@ -214,6 +218,8 @@ def _group(
         return "directives" if memory.is_confirmed else OTHERS
     if wanted.is_ending and wanted.session in (memory.session, memory.source.session):
         return "session"
+    if not {memory.id, *(one.id for one in before)}.isdisjoint(wanted.found_before):
+        return FOUND_BEFORE
     if not categories.isdisjoint(_RULES) and (memory.is_confirmed or memory.pinned or is_repeated):
         return "habits"
     if memory.category is Category.BLOCKER:
@@ -242,9 +248,12 @@ def _measure_nearness(store: MemoryStore, wanted: Wanted, memories: Sequence[Mem
     A recall returns only the nearest memories. In a project with more memories than fit, the others also compete for
     places, and those of another part of the project are of no use.
     """
-    if not wanted.query:
+    # After a compaction, what was found for earlier messages tells best what the session is about.
+    texts = (memory.content for memory in memories if memory.id in wanted.found_before)
+    query = "\n".join(filter(None, (wanted.query, *texts)))
+    if not query:
         return wanted.near
-    spread = zip(store.indexes.spread(wanted.query, memories), memories, strict=True)
+    spread = zip(store.indexes.spread(query, memories), memories, strict=True)
     linked = sorted(((one, memory.id) for one, memory in spread if one > 0), key=lambda one: -one[0])
     # By place, because the scale of these numbers depends on the message.
     near = {id_: math.exp(-place / _PLACES) for place, (_, id_) in enumerate(linked)}

@@ -16,6 +16,7 @@ from opencode_memory.context.block import Block, escape
 from opencode_memory.context.brief import build_brief, render_brief
 from opencode_memory.context.brief_entries import Wanted
 from opencode_memory.context.headline import format_lines
+from opencode_memory.context.reasons import find_found_before
 from opencode_memory.learning.extraction.remember_section import REQUEST
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def collect_for_compaction(
         project=project,
         session=session,
         is_ending=True,
+        found_before=find_found_before(store.ledger.decisions(session)),
         lines={heading: format_lines(given) for heading, given in lines.items() if given},
     )
     brief = build_brief(store, wanted, budget=max_tokens, count=cache(count), at=at, head=_HEAD)

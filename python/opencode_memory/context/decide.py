@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.block import HEAD, HEAD_MORE, Group, fit_groups, render
 from opencode_memory.context.brief import NO_BRIEF, Brief, fit_brief, render_brief
-from opencode_memory.context.brief_entries import OTHERS, Wanted, collect_entries
+from opencode_memory.context.brief_entries import FOUND_BEFORE, OTHERS, Wanted, collect_entries
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.headline import SHORT_WORDS, format_headline
 from opencode_memory.context.loaded_files import LoadedText
 from opencode_memory.context.quote import SAID, find_quote, quote_group
+from opencode_memory.context.reasons import BEFORE, HEADLINE, IN_BRIEF, NOT_IN_FULL, find_found_before
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_hits
 from opencode_memory.context.usefulness import is_wrong, rank_by_usefulness
 from opencode_memory.models import Hit, Memory
@@ -32,17 +33,12 @@ if TYPE_CHECKING:
 
 FOUND: Final = "Found for this message:"
 FURTHER: Final = "Perhaps also (headlines; get_memory shows them in full):"
-HEADLINE: Final = "headline"
-"""The reason in the ledger of a memory that is shown only as a headline, so that it may still be shown in full."""
-IN_BRIEF: Final = "brief"
-BEFORE: Final = "earlier statement"
 CREATED: Final = "created"
 """Key of the time of a message in ``Decision.about``. It is the same in a fork of the session."""
 _WIDE: Final = 128
 """The number of candidates that a recall has at most."""
 _MOST_FURTHER: Final = 2
 """Maximum number of headlines beside a message."""
-_NOT_IN_FULL: Final = frozenset({HEADLINE, BEFORE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +95,15 @@ def decide(
         return store.ledger.decide(_nothing(request, "injection is switched off", at))
     # An offered text that was never confirmed did not arrive, or its process is gone. It is not replayed either.
     seen = [one for one in past if one.message in request.visible and one.state is State.SHOWN]
-    in_sight = frozenset(shown.memory for one in seen for shown in one.shown if shown.why not in _NOT_IN_FULL)
+    in_sight = frozenset(shown.memory for one in seen for shown in one.shown if shown.why not in NOT_IN_FULL)
     hits = _recall(store, request)
     found = _find(store, request, hits, config.max_results, in_sight)
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
     has_brief = any(one.about.get("brief") for one in seen)
-    begins = NO_BRIEF if has_brief else _brief(store, request, brief, in_sight, hits, found, budget, cache(count), at)
+    before = find_found_before(past)
+    begins = NO_BRIEF
+    if not has_brief:
+        begins = _brief(store, request, brief, in_sight, before, hits, found, budget, cache(count), at)
     in_full = {memory.id for memory in begins.full}
     group = Group(FOUND, tuple(one for one in found.memories if one.id not in in_full), before=found.before)
     further = _group_further(found, begins, seen) if group.memories else None
@@ -212,6 +211,7 @@ def _brief(
     request: Request,
     config: BriefConfig,
     in_sight: frozenset[str],
+    before: tuple[str, ...],
     hits: Sequence[Hit],
     found: _Found,
     room: int,
@@ -224,6 +224,7 @@ def _brief(
         near={hit.memory.id: 1 - place / POOL for place, hit in enumerate(hits)},
         query=query_of(request.text),
         known=in_sight,
+        found_before=before,
         loaded=request.loaded,
         session=request.session,
         visible=frozenset(request.visible),
@@ -232,7 +233,8 @@ def _brief(
     entries = collect_entries(store, wanted, at=at)
     first = fit_brief(entries, wanted.lines, budget=budget, count=count, at=at)
     _, fitting = fit_groups((Group(FOUND, found.memories, before=found.before),), room, count, at)
-    beside = frozenset(memory.id for memory in fitting).intersection(first.groups.get(OTHERS, ()))
+    leaves_brief = {id_ for group in (FOUND_BEFORE, OTHERS) for id_ in first.groups.get(group, ())}
+    beside = leaves_brief.intersection(memory.id for memory in fitting)
     if not beside:
         return first
     # A memory that follows beside the message needs no line in the brief.

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from opencode_memory.config.sections import BriefConfig, InjectionConfig
 from opencode_memory.context.block import HEAD, HEAD_MORE
-from opencode_memory.context.decide import FURTHER, HEADLINE, Request, decide
+from opencode_memory.context.decide import FURTHER, Request, decide
 from opencode_memory.context.headline import format_headline
+from opencode_memory.context.reasons import HEADLINE
 from opencode_memory.store.ledger import Decision, State
 from support.bridge import DIRECTIVE, LONG, PROJECT, QUESTION, WALRUS, known
 from support.mcp import World

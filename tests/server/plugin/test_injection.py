@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from opencode_memory.context.block import HEAD
-from opencode_memory.context.decide import FOUND, HEADLINE, Request, decide
+from opencode_memory.context.decide import FOUND, Request, decide
+from opencode_memory.context.reasons import HEADLINE
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.store.ledger import Decision
 from opencode_memory.text.formatting import short_id
@@ -247,6 +248,19 @@ def test_compacted_memories_may_be_shown_again(world: World, plugin: Plugin) -> 
     # A part of them is still sent.
     assert plugin.offered("msg_6", QUESTION, visible=["msg_5"]) == {"msg_5": block}
     assert plugin.offered("msg_7", QUESTION, visible=["msg_1", "msg_5"]) == {"msg_1": first, "msg_5": block}
+
+
+def test_what_a_session_found_comes_after_its_compaction_even_if_the_next_message_says_nothing(
+    world: World, plugin: Plugin
+) -> None:
+    known(world, WALRUS)
+    for number in range(200):
+        known(world, f"Crane {number} lifts containers from ships at pier {number} each day of the week.")
+    assert WALRUS in plugin.shown("msg_1", QUESTION)
+    after = plugin.shown("msg_5", "ok, go on")
+    assert f"Found for earlier messages of this session:\n- {WALRUS}" in after
+    # Another session knows nothing of it.
+    assert WALRUS not in plugin.shown("msg_6", "ok, go on", session="ses_2")
 
 
 def test_automatic_continuation_searches_with_the_summary(world: World, plugin: Plugin) -> None:

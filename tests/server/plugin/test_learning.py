@@ -495,6 +495,13 @@ def test_compaction_budget_keeps_the_most_important(world: World) -> None:
         assert {memory.id for memory in block.shown} & {directive, decision} == has
 
 
+def test_compaction_shows_what_the_session_found(world: World, plugin: Plugin) -> None:
+    known(world, WALRUS)
+    assert WALRUS in plugin.shown("msg_1", QUESTION)
+    [context, _] = plugin.ask("compacting", sessionID="ses_1")["context"]
+    assert f"Found for earlier messages of this session:\n- {WALRUS}" in context
+
+
 def test_a_compaction_may_be_switched_off(tmp_path: Path) -> None:
     with World(tmp_path, compaction__enabled="false", compaction__custom_prompt="true") as world:
         folder = world.repository("walrus")

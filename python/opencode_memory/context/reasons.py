@@ -1,0 +1,30 @@
+"""Why a block shows a memory, as the ledger records it, and what follows for the rest of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from opencode_memory.store.ledger import Decision, State
+
+IN_BRIEF: Final = "brief"
+HEADLINE: Final = "headline"
+"""The memory is shown only as a headline, so that it may still be shown in full."""
+BEFORE: Final = "earlier statement"
+NOT_IN_FULL: Final = frozenset({HEADLINE, BEFORE})
+_NOT_FOUND: Final = NOT_IN_FULL | {IN_BRIEF}
+_MOST_FOUND: Final = 12
+"""Memories that were found for earlier messages, newest first; a long session moves on to other subjects."""
+
+
+def find_found_before(decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """Return the ids of the memories that were found for messages of a session, newest first.
+
+    They tell what the session is about when a message says nothing, for example after a compaction.
+
+    Args:
+        decisions: The decisions of the session, oldest first.
+    """
+    shown = [decision for decision in decisions if decision.state is State.SHOWN]
+    found = (one.memory for decision in reversed(shown) for one in decision.shown if one.why not in _NOT_FOUND)
+    return tuple(dict.fromkeys(found))[:_MOST_FOUND]
