@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -121,7 +121,9 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
     useful = store.ledger.usefulness([memory.id for memory in memories])
     memories = [one for one in memories if one.category is Category.DIRECTIVE or not is_wrong(useful.get(one.id))]
     repeated = _find_repeated(store, wanted.project, memories)
-    near = _measure_nearness(store, wanted, memories)
+    found_before = frozenset(wanted.found_before)
+    found = {one.id for one in memories if not found_before.isdisjoint((one.id, *(old.id for old in before[one.id])))}
+    near = _measure_nearness(store, wanted, memories, found)
     newest = {
         memory.id
         for category, most in ((Category.DECISION, _NEWEST_DECISIONS), (Category.PLAN, _NEWEST_PLANS))
@@ -136,6 +138,7 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
                 wanted,
                 is_newest=memory.id in newest,
                 is_repeated=memory.id in repeated,
+                was_found=memory.id in found,
                 at=at,
             ),
             worth=_worth(memory, useful.get(memory.id), near.get(memory.id, 0.0), at=at),
@@ -206,7 +209,14 @@ def _is_source_visible(memory: Memory, wanted: Wanted) -> bool:
 
 
 def _group(
-    memory: Memory, before: Sequence[Memory], wanted: Wanted, *, is_newest: bool, is_repeated: bool, at: datetime
+    memory: Memory,
+    before: Iterable[Memory],
+    wanted: Wanted,
+    *,
+    is_newest: bool,
+    is_repeated: bool,
+    was_found: bool,
+    at: datetime,
 ) -> str:
     if memory.remind_at is not None and memory.remind_at <= at:
         return "reminders"
@@ -218,7 +228,7 @@ def _group(
         return "directives" if memory.is_confirmed else OTHERS
     if wanted.is_ending and wanted.session in (memory.session, memory.source.session):
         return "session"
-    if not {memory.id, *(one.id for one in before)}.isdisjoint(wanted.found_before):
+    if was_found:
         return FOUND_BEFORE
     if not categories.isdisjoint(_RULES) and (memory.is_confirmed or memory.pinned or is_repeated):
         return "habits"
@@ -242,18 +252,18 @@ def _find_repeated(store: MemoryStore, project: str | None, memories: Iterable[M
     return {id_ for id_, many in zip(seen_as, sessions, strict=True) if many >= _SEVERAL_SESSIONS}
 
 
-def _measure_nearness(store: MemoryStore, wanted: Wanted, memories: Sequence[Memory]) -> Mapping[str, float]:
+def _measure_nearness(
+    store: MemoryStore, wanted: Wanted, memories: Sequence[Memory], found: Collection[str]
+) -> Mapping[str, float]:
     """Return how near each memory is to the message at hand, from 0 to 2, by its id.
 
     A recall returns only the nearest memories. In a project with more memories than fit, the others also compete for
     places, and those of another part of the project are of no use.
     """
-    # After a compaction, what was found for earlier messages tells best what the session is about.
-    texts = (memory.content for memory in memories if memory.id in wanted.found_before)
-    query = "\n".join(filter(None, (wanted.query, *texts)))
-    if not query:
+    if not (wanted.query or found):
         return wanted.near
-    spread = zip(store.indexes.spread(query, memories), memories, strict=True)
+    # After a compaction, what was found for earlier messages tells best what the session is about.
+    spread = zip(store.indexes.spread(wanted.query, memories, known=found), memories, strict=True)
     linked = sorted(((one, memory.id) for one, memory in spread if one > 0), key=lambda one: -one[0])
     # By place, because the scale of these numbers depends on the message.
     near = {id_: math.exp(-place / _PLACES) for place, (_, id_) in enumerate(linked)}

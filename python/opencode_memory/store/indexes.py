@@ -78,17 +78,23 @@ class Indexes:
         """
         return self._engine.vectors_of(arguments.texts(ids, field="ids"))
 
-    def spread(self, query: str, memories: Sequence[Memory]) -> list[float]:
+    def spread(self, query: str, memories: Sequence[Memory], *, known: Collection[str] = ()) -> list[float]:
         """Return how near each memory is to a query, also through the other memories.
 
         Unlike a recall, this also orders memories that share nothing with the query: two steps from it are better than
         three. If the query cannot be embedded, only words are compared.
 
+        Args:
+            query: The query; empty if only ``known`` counts.
+            memories: The memories to order.
+            known: Full ids of those that are near for another reason, such as having been found for another query.
+
         Returns:
-            Numbers that can be compared within one call, in the order of ``memories``.
+            Numbers that can be compared within one call, in the order of ``memories``; 0 for a memory without a link.
         """
         vector = self._queue.embed_query(arguments.readable(query))
-        return self._engine.spread(query, vector, [(memory.key, memory.content) for memory in memories])
+        places = [place for place, memory in enumerate(memories) if memory.id in known]
+        return self._engine.spread(query, vector, [(one.key, one.content) for one in memories], places)
 
     def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
         """Return whether a memory waits for its vectors.

@@ -131,14 +131,23 @@ impl Engine {
     /// How near each memory is to a query, also through the others, on a scale of this query.
     ///
     /// A memory is given by its key and its text. `vector` is the unit vector of the query; without it, and for memories
-    /// that have no vectors, words alone are compared.
-    pub fn spread(&self, query: &str, vector: Option<&[f32]>, memories: &[(i64, String)]) -> Result<Vec<f64>> {
+    /// that have no vectors, words alone are compared. `known` are places of memories that are near for another reason.
+    pub fn spread(
+        &self,
+        query: &str,
+        vector: Option<&[f32]>,
+        memories: &[(i64, String)],
+        known: &[usize],
+    ) -> Result<Vec<f64>> {
+        if let Some(place) = known.iter().find(|place| **place >= memories.len()) {
+            return Err(Error::invalid("known", format!("there is no memory {place}")));
+        }
         let shared = self.enter()?;
         let (view, _) = &shared.current()?;
         let vector = vector.filter(|vector| vector.len() == view.mirror.slab().dimension());
         let points: Vec<Point<'_>> =
             memories.iter().map(|(key, text)| Point { text, vector: view.mirror.first_vector(*key) }).collect();
-        Ok(spread::spread(query, vector, &points))
+        Ok(spread::spread(query, vector, &points, known))
     }
 
     /// Memories linked to a memory, then memories near in meaning, at most `limit`.

@@ -25,6 +25,8 @@ const STEPS: usize = 30;
 const WORDS: f32 = 2.0;
 /// Exponent of a similarity in the strength of a link.
 const SHARPNESS: i32 = 3;
+/// Similarity of a memory that is known to be near; as of a text to itself, by meaning.
+const KNOWN: f32 = 1.0;
 /// Bytes of a text that are read.
 const READ_BYTES: usize = 4_000;
 
@@ -39,8 +41,9 @@ pub struct Point<'a> {
 
 /// Return how near each memory is to a query, on a scale of this query.
 ///
-/// `vector` is the unit vector of the query. Vectors must have the same length.
-pub fn spread(query: &str, vector: Option<&[f32]>, points: &[Point<'_>]) -> Vec<f64> {
+/// `vector` is the unit vector of the query. Vectors must have the same length. The walk also begins at the memories with
+/// the places `known`, which are near for another reason.
+pub fn spread(query: &str, vector: Option<&[f32]>, points: &[Point<'_>], known: &[usize]) -> Vec<f64> {
     let words = Words::of(points);
     let meanings = Meanings::of(points);
     let mut nearest = words.compare(&words.weigh(&analyze(head(query)).prose));
@@ -48,6 +51,7 @@ pub fn spread(query: &str, vector: Option<&[f32]>, points: &[Point<'_>]) -> Vec<
         meanings.add_cosines(&quantise(vector), &mut nearest);
     }
     keep_largest(&mut nearest, SEEDS);
+    nearest.extend(known.iter().map(|place| (*place, KNOWN)));
     Graph::of(&words, &meanings).walk(&nearest)
 }
 
@@ -200,7 +204,7 @@ impl Graph {
     fn begin_at(&self, seeds: &[(usize, f32)]) -> Vec<f64> {
         let mut begin = vec![0.0; self.links.len()];
         for (place, similarity) in seeds {
-            begin[*place] = f64::from(similarity.max(0.0)).powi(2);
+            begin[*place] += f64::from(similarity.max(0.0)).powi(2);
         }
         let sum: f64 = begin.iter().sum();
         for share in &mut begin {
@@ -261,7 +265,7 @@ mod tests {
 
     #[test]
     fn memory_that_shares_nothing_with_the_query_is_near_through_another_one() {
-        let near = spread("invoice numbering", None, &points(&TEXTS, &vec![None; 5]));
+        let near = spread("invoice numbering", None, &points(&TEXTS, &vec![None; 5]), &[]);
         assert!(near[2] > near[3], "the ledger is two links away, the phone is not linked: {near:?}");
         assert!(near[0] > near[2] && near[1] > near[2], "a link takes away from the nearness: {near:?}");
         assert!(near[3] <= 0.0, "{near:?}");
@@ -272,7 +276,7 @@ mod tests {
         let texts = ["alpha", "beta", "gamma", "delta"];
         let vectors = [Some(0.0), Some(45.0), Some(90.0), None].map(|degrees| Some(vector(degrees)));
         let query = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let near = spread("epsilon", Some(&query), &points(&texts, &vectors));
+        let near = spread("epsilon", Some(&query), &points(&texts, &vectors), &[]);
         assert!(near[2] > 0.0, "linked to a memory that is near to the query: {near:?}");
         assert!(near[3] <= 0.0, "{near:?}");
     }
@@ -281,21 +285,28 @@ mod tests {
     fn memory_without_vector_is_linked_by_its_words() {
         let vectors = [Some(vector(Some(0.0))), None, None, Some(vector(None)), Some(vector(None))];
         let query = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let near = spread("without any common word", Some(&query), &points(&TEXTS, &vectors));
+        let near = spread("without any common word", Some(&query), &points(&TEXTS, &vectors), &[]);
         assert!(near[1] > near[3] && near[2] > near[3], "{near:?}");
     }
 
     #[test]
     fn nothing_is_near_to_a_query_that_resembles_nothing() {
-        assert!(spread("walrus", None, &points(&TEXTS, &vec![None; 5])).iter().all(|near| *near <= 0.0));
-        assert!(spread("", None, &[]).is_empty());
-        assert!(spread("", None, &points(&["", "one"], &[None, None])).iter().all(|near| *near <= 0.0));
+        assert!(spread("walrus", None, &points(&TEXTS, &vec![None; 5]), &[]).iter().all(|near| *near <= 0.0));
+        assert!(spread("", None, &[], &[]).is_empty());
+        assert!(spread("", None, &points(&["", "one"], &[None, None]), &[]).iter().all(|near| *near <= 0.0));
+    }
+
+    #[test]
+    fn memories_that_are_known_to_be_near_lead_to_others() {
+        let near = spread("", None, &points(&TEXTS, &vec![None; 5]), &[4]);
+        assert!(near[4] > near[3] && near[3] > 0.0, "{near:?}");
+        assert!(near[0] <= 0.0, "{near:?}");
     }
 
     #[test]
     fn long_text_is_cut_between_characters() {
         let long = "ö".repeat(READ_BYTES);
         let texts = [&*format!("a{long}"), &long];
-        assert_eq!(spread(texts[0], None, &points(&texts, &[None, None])).len(), 2);
+        assert_eq!(spread(texts[0], None, &points(&texts, &[None, None]), &[]).len(), 2);
     }
 }

@@ -98,9 +98,10 @@ impl Engine {
         query: &str,
         vector: Option<GivenVector>,
         memories: Vec<(i64, String)>,
+        known: Vec<usize>,
     ) -> PyResult<Vec<f64>> {
         let vector = vector.map(|given| given.0);
-        self.run(py, || self.core.spread(query, vector.as_deref(), &memories))
+        self.run(py, || self.core.spread(query, vector.as_deref(), &memories, &known))
     }
 
     fn related<'py>(&self, py: Python<'py>, id: &str, limit: usize) -> PyResult<Dicts<'py>> {
