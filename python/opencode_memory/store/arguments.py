@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import ALL_PROJECTS, ProjectIdentity
+from opencode_memory.models import ALL_PROJECTS, Memory, ProjectIdentity
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.unicode import replace_surrogates
 
@@ -85,6 +85,15 @@ def texts(values: object, *, field: str) -> list[str]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidInputError(f"{field}: must be a list of texts", field=field)
     return [text(value, field=field) for value in values]
+
+
+def memories(values: object, *, field: str) -> list[Memory]:
+    """Require a sequence of memories."""
+    found = list(values) if isinstance(values, Iterable) else [values]
+    for value in found:
+        if not isinstance(value, Memory):
+            raise InvalidInputError(f"{field}: must be a list of memories, not of {type(value).__name__}", field=field)
+    return cast("list[Memory]", found)
 
 
 def whole(value: object, *, field: str) -> int | None:

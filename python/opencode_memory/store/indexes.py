@@ -93,8 +93,10 @@ class Indexes:
             Numbers that can be compared within one call, in the order of ``memories``; 0 for a memory without a link.
         """
         vector = self._queue.embed_query(arguments.readable(query))
-        places = [place for place, memory in enumerate(memories) if memory.id in known]
-        return self._engine.spread(query, vector, [(one.key, one.content) for one in memories], places)
+        given = arguments.memories(memories, field="memories")
+        are_known = frozenset(arguments.texts(known, field="known"))
+        places = [place for place, memory in enumerate(given) if memory.id in are_known]
+        return self._engine.spread(query, vector, [(one.key, one.content) for one in given], places)
 
     def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
         """Return whether a memory waits for its vectors.
