@@ -93,7 +93,7 @@ def _end(find: Callable[[], list[int]], *steps: tuple[signal.Signals | None, flo
 def _signal_and_wait(
     pids: Iterable[int], sign: signal.Signals | None, seconds: float, find: Callable[[], list[int]]
 ) -> None:
-    """Send a signal, if any, to processes, and wait for the end of one of them."""
+    """Send a signal, if any, to processes, and wait until they have ended, or for some seconds."""
     with ExitStack() as opened:
         handles = {}
         for pid in pids:
@@ -106,8 +106,11 @@ def _signal_and_wait(
             if sign is not None:
                 with suppress(ProcessLookupError):
                     signal.pidfd_send_signal(handle, sign)
-        if certain:
-            select.select(certain, [], [], seconds)
+        # Wait for all: a process that is about to end has no environment any more, so it would not be found again.
+        until = time.monotonic() + seconds
+        while certain and (left := until - time.monotonic()) > 0:
+            ended, _, _ = select.select(certain, [], [], left)
+            certain = [handle for handle in certain if handle not in ended]
 
 
 def _has_variable(pid: int, start: bytes) -> bool:
