@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from opencode_memory.models import SessionHit, Turn
-from opencode_memory.store.amendments import announces_change, put_amendments_first
+from opencode_memory.store.amendments import put_amendments_first
+from opencode_memory.store.announcement import announces_change
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -59,11 +61,25 @@ def test_other_beginnings_announce_nothing(text: str) -> None:
     assert not announces_change(text)
 
 
-def test_long_beginning_is_searched_in_linear_time() -> None:
-    # An earlier pattern took a minute for a sixth of this text.
-    text = "we settled " * 100_000
-    assert not announces_change(text)
-    assert announces_change(f"{text} but")
+def test_only_the_beginning_of_a_long_text_is_read() -> None:
+    rule = "Amendment to the merge rule."
+    assert announces_change(f"{rule} {'x' * 100_000}")
+    assert not announces_change(f"{'x' * 100_000} {rule}")
+
+
+# Most of the openings name no change. The second set was written by another author and measured once, before the weights
+# were fitted to both sets: 0.61 of the changes were recognised, and 0.08 of the others mistaken for one.
+@pytest.mark.parametrize(("name", "least", "most"), [("first", 0.78, 0.05), ("second", 0.55, 0.09)])
+def test_changes_are_recognised_in_written_openings(name: str, least: float, most: float) -> None:
+    path = Path(__file__).parents[1] / "data" / "amendments" / f"{name}.tsv"
+    rows = [line.split("\t", 1) for line in path.read_text(encoding="utf-8").splitlines()]
+    shares = {
+        kind: sum(map(announces_change, texts)) / len(texts)
+        for kind in ("yes", "no")
+        if (texts := [text for label, text in rows if label == kind])
+    }
+    assert shares["yes"] >= least
+    assert shares["no"] <= most
 
 
 def test_amending_session_stands_directly_above_the_one_that_it_amends() -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from opencode_memory._core import redact
 from opencode_memory.models import Hit, SessionHit, Turn
 from opencode_memory.store import arguments, records
-from opencode_memory.store.amendments import announces_change
+from opencode_memory.store.announcement import announces_change
 from opencode_memory.store.found_turns import FoundTurns
 from opencode_memory.text.clock import to_ms
 

@@ -24,7 +24,7 @@ pub const FOLDER: &str = "sessions";
 /// Name of the file in that folder.
 const FILE: &str = "turns.db";
 /// Version of the tables and of what is computed from texts. An index of another version is built again.
-const LAYOUT: i64 = 2;
+const LAYOUT: i64 = 3;
 /// How long a write waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Number of changes kept for processes whose mirror is behind. A mirror that is further behind is loaded again.
