@@ -264,6 +264,7 @@ def test_spread_orders_memories_by_their_links_to_the_query(open_store) -> None:
     known = [memory.id for memory in memories if memory.content == texts[2]]
     assert store.indexes.spread("", memories, known=known)[2] > 0
     assert store.indexes.spread("", memories) == [0, 0, 0, 0]
+    assert store.indexes.spread("the walrus \ud800", memories)[0] > 0
     by_words = open_store(project="app", embedder=DownEmbedder()).indexes.spread("the walrus", memories)
     assert by_words[0] > by_words[1] > by_words[2]
 

@@ -90,13 +90,15 @@ class Indexes:
             known: Full ids of those that are near for another reason, such as having been found for another query.
 
         Returns:
-            Numbers that can be compared within one call, in the order of ``memories``; 0 for a memory without a link.
+            Numbers that can be compared within one call, in the order of ``memories``; 0 for memories that no link connects
+            with the query.
         """
-        vector = self._queue.embed_query(arguments.readable(query))
+        asked = arguments.readable(query)
+        vector = self._queue.embed_query(asked)
         given = arguments.memories(memories, field="memories")
         are_known = frozenset(arguments.texts(known, field="known"))
         places = [place for place, memory in enumerate(given) if memory.id in are_known]
-        return self._engine.spread(query, vector, [(one.key, one.content) for one in given], places)
+        return self._engine.spread(asked, vector, [(one.key, one.content) for one in given], places)
 
     def waits_for_vectors(self, *, without: Collection[int] = (), key: int | None = None) -> bool:
         """Return whether a memory waits for its vectors.

@@ -128,7 +128,7 @@ impl Engine {
         ids.iter().map(|id| Ok(memory::by_id(at, id)?.and_then(|memory| view.mirror.vector_of(memory.key)))).collect()
     }
 
-    /// How near each memory is to a query, also through the others, on a scale of this query.
+    /// Compare a query with memories, also through the others. Return how near each is, on a scale of this query.
     ///
     /// A memory is given by its key and its text. `vector` is the unit vector of the query; without it, and for memories
     /// that have no vectors, words alone are compared. `known` are places of memories that are near for another reason.
@@ -143,10 +143,13 @@ impl Engine {
             return Err(Error::invalid("known", format!("there is no memory {place}")));
         }
         let shared = self.enter()?;
-        let (view, _) = &shared.current()?;
-        let vector = vector.filter(|vector| vector.len() == view.mirror.slab().dimension());
+        let current = shared.current()?;
+        let mirror = &current.0.mirror;
+        let vector = vector.filter(|vector| vector.len() == mirror.slab().dimension());
         let points: Vec<Point<'_>> =
-            memories.iter().map(|(key, text)| Point { text, vector: view.mirror.first_vector(*key) }).collect();
+            memories.iter().map(|(key, text)| Point::new(text, mirror.first_vector(*key))).collect();
+        // A recall after a write waits for the view, and the walk may take long.
+        drop(current);
         Ok(spread::spread(query, vector, &points, known))
     }
 

@@ -3,7 +3,8 @@
 //! A convention often shares neither words nor meaning with the request that it governs, but it is near to memories that
 //! do. The memories form a graph, in which each is linked to those that it resembles most, by words and by meaning. A
 //! random walk begins at the memories nearest to the query, follows links, and now and then begins anew. A memory is near
-//! to the query if the walk is often there. The store is not involved, and the same input always gives the same result.
+//! to the query if the walk is often there, compared with the strength of its links. The store is not involved, and the
+//! same input always gives the same result.
 
 use std::cmp::Ordering;
 
@@ -19,7 +20,7 @@ const NEIGHBOURS: usize = 20;
 const SEEDS: usize = 10;
 /// Share of the steps that follow a link. With the others, the walk begins anew.
 const FOLLOWED: f64 = 0.8;
-/// Number of steps; what happens later changes a result by less than a thousandth.
+/// Number of steps. About a thousandth of the walk is left after them.
 const STEPS: usize = 30;
 /// Weight of words, where meaning has 1.
 const WORDS: f32 = 2.0;
@@ -27,16 +28,36 @@ const WORDS: f32 = 2.0;
 const SHARPNESS: i32 = 3;
 /// Similarity of a memory that is known to be near; as of a text to itself, by meaning.
 const KNOWN: f32 = 1.0;
+/// Added to the strength of a memory's links, so that a memory with hardly any links is not near to everything.
+const LINKED: f64 = 1.0;
 /// Bytes of a text that are read.
-const READ_BYTES: usize = 4_000;
+const READ_BYTES: usize = 500;
+/// Number of memories in which a word may always occur. The limits on words bound the time of a comparison.
+const FEW: usize = 8;
+/// A word that occurs in more than this part of the memories links none of them.
+const COMMON: usize = 5;
+/// Number of words of a memory, rarest first, that link it.
+const MOST_WORDS: usize = 32;
 
 /// A memory to which a query is compared.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Point<'a> {
     /// Its text.
     pub text: &'a str,
-    /// Its unit vector; `None` if it has none yet, so that only its words are compared.
-    pub vector: Option<&'a [f16]>,
+    /// Its quantised vector. A memory without one is compared by its words.
+    pub vector: Option<Vec<i8>>,
+}
+
+impl<'a> Point<'a> {
+    /// A memory with its unit vector, if it has one. An error of a thousandth changes no link that counts.
+    pub fn new(text: &'a str, vector: Option<&[f16]>) -> Self {
+        let quantise = |vector: &[f16]| {
+            let mut row = vec![0; vector.len()];
+            quantise_into(vector, &mut row);
+            row
+        };
+        Self { text, vector: vector.map(quantise) }
+    }
 }
 
 /// Return how near each memory is to a query, on a scale of this query.
@@ -45,38 +66,21 @@ pub struct Point<'a> {
 /// the places `known`, which are near for another reason.
 pub fn spread(query: &str, vector: Option<&[f32]>, points: &[Point<'_>], known: &[usize]) -> Vec<f64> {
     let words = Words::of(points);
-    let meanings = Meanings::of(points);
-    let mut nearest = words.compare(&words.weigh(&analyze(head(query)).prose));
+    let mut nearest = words.compare(&words.weigh(&count(&analyze(head(query)).prose)));
     if let Some(vector) = vector {
-        meanings.add_cosines(&quantise(vector), &mut nearest);
+        add_cosines(points, &quantise(vector), &mut nearest);
     }
     keep_largest(&mut nearest, SEEDS);
     nearest.extend(known.iter().map(|place| (*place, KNOWN)));
-    Graph::of(&words, &meanings).walk(&nearest)
+    Graph::of(points, &words).walk(&nearest)
 }
 
-/// The vectors of memories, quantised, because an error of a thousandth changes no link that counts.
-struct Meanings {
-    rows: Vec<Option<Vec<i8>>>,
-}
-
-impl Meanings {
-    fn of(points: &[Point<'_>]) -> Self {
-        let quantise = |vector: &[f16]| {
-            let mut row = vec![0; vector.len()];
-            quantise_into(vector, &mut row);
-            row
-        };
-        Self { rows: points.iter().map(|point| point.vector.map(quantise)).collect() }
-    }
-
-    /// Add the cosine of a vector with each row.
-    fn add_cosines(&self, vector: &[i8], similar: &mut [(usize, f32)]) {
-        let unit = unit(vector.len());
-        for (similarity, row) in similar.iter_mut().zip(&self.rows) {
-            if let Some(row) = row {
-                similarity.1 += unit * dot(vector, row) as f32;
-            }
+/// Add the cosine of a vector with each memory.
+fn add_cosines(points: &[Point<'_>], vector: &[i8], similar: &mut [(usize, f32)]) {
+    let unit = unit(vector.len());
+    for (similarity, point) in similar.iter_mut().zip(points) {
+        if let Some(row) = &point.vector {
+            similarity.1 += unit * dot(vector, row) as f32;
         }
     }
 }
@@ -93,10 +97,11 @@ impl Words {
     fn of(points: &[Point<'_>]) -> Self {
         let texts: Vec<FxHashMap<String, u32>> =
             points.iter().map(|point| count(&analyze(head(point.text)).prose)).collect();
-        let mut frequency: FxHashMap<&String, u32> = FxHashMap::default();
+        let mut frequency: FxHashMap<&String, usize> = FxHashMap::default();
         for word in texts.iter().flat_map(FxHashMap::keys) {
             *frequency.entry(word).or_default() += 1;
         }
+        frequency.retain(|_, many| *many <= FEW.max(points.len() / COMMON));
         let all = points.len() as f32;
         let rarity: FxHashMap<String, (u32, f32)> = frequency
             .into_iter()
@@ -106,7 +111,7 @@ impl Words {
             })
             .collect();
         let mut words = Self { postings: vec![Vec::new(); rarity.len()], rarity, rows: Vec::new() };
-        words.rows = texts.iter().map(|text| words.weigh_counted(text)).collect();
+        words.rows = texts.iter().map(|text| words.weigh(text)).collect();
         for (place, row) in words.rows.iter().enumerate() {
             for (word, weight) in row {
                 words.postings[*word as usize].push((place as u32, *weight));
@@ -115,12 +120,8 @@ impl Words {
         words
     }
 
-    /// The known words of a text with their weights, as a vector of the length 1.
-    fn weigh(&self, terms: &[String]) -> Vec<(u32, f32)> {
-        self.weigh_counted(&count(terms))
-    }
-
-    fn weigh_counted(&self, counts: &FxHashMap<String, u32>) -> Vec<(u32, f32)> {
+    /// Weigh the known words of a text, as a vector of the length 1.
+    fn weigh(&self, counts: &FxHashMap<String, u32>) -> Vec<(u32, f32)> {
         let mut row: Vec<(u32, f32)> = counts
             .iter()
             .filter_map(|(word, many)| {
@@ -128,15 +129,16 @@ impl Words {
                 Some((*id, rarity * (1.0 + (*many as f32).ln())))
             })
             .collect();
-        row.sort_unstable_by_key(|(word, _)| *word);
         let length = row.iter().map(|(_, weight)| weight * weight).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+        row.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        row.truncate(MOST_WORDS);
         for (_, weight) in &mut row {
             *weight /= length;
         }
         row
     }
 
-    /// The place of each memory, with the weighted similarity of its words to a text's.
+    /// Compare a text with each memory. Return the places, each with the weighted similarity of the words.
     fn compare(&self, text: &[(u32, f32)]) -> Vec<(usize, f32)> {
         let mut similar: Vec<(usize, f32)> = (0..self.rows.len()).map(|place| (place, 0.0)).collect();
         for (word, weight) in text {
@@ -155,12 +157,12 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(words: &Words, meanings: &Meanings) -> Self {
-        let mut links: Vec<Vec<(u32, f64)>> = vec![Vec::new(); words.rows.len()];
-        for (place, row) in words.rows.iter().enumerate() {
-            let mut similar = words.compare(row);
-            if let Some(vector) = &meanings.rows[place] {
-                meanings.add_cosines(vector, &mut similar);
+    fn of(points: &[Point<'_>], words: &Words) -> Self {
+        let mut links: Vec<Vec<(u32, f64)>> = vec![Vec::new(); points.len()];
+        for (place, point) in points.iter().enumerate() {
+            let mut similar = words.compare(&words.rows[place]);
+            if let Some(vector) = &point.vector {
+                add_cosines(points, vector, &mut similar);
             }
             similar.swap_remove(place);
             keep_largest(&mut similar, NEIGHBOURS);
@@ -170,37 +172,36 @@ impl Graph {
                 links[other].push((place as u32, strength));
             }
         }
-        for of in &mut links {
+        for neighbours in &mut links {
             // Both ends may have chosen the other.
-            of.sort_unstable_by_key(|(other, _)| *other);
-            of.dedup_by_key(|(other, _)| *other);
+            neighbours.sort_unstable_by_key(|(other, _)| *other);
+            neighbours.dedup_by_key(|(other, _)| *other);
         }
         Self { links }
     }
 
-    /// How often a walk is at each memory, by the share of its own links, so that a hub is not near to everything.
+    /// Walk from the seeds. Return the share of the walk at each memory, divided by the root of the strength of its links.
+    ///
+    /// Without the division, a memory with many links would be near to every query.
     fn walk(&self, seeds: &[(usize, f32)]) -> Vec<f64> {
         let begin = self.begin_at(seeds);
-        let degrees: Vec<f64> =
-            self.links.iter().map(|of| of.iter().map(|(_, strength)| strength).sum::<f64>()).collect();
+        let strengths: Vec<f64> =
+            self.links.iter().map(|neighbours| neighbours.iter().map(|(_, strength)| strength).sum::<f64>()).collect();
         let mut now = begin.clone();
         for _ in 0..STEPS {
             let mut next: Vec<f64> = begin.iter().map(|share| (1.0 - FOLLOWED) * share).collect();
-            for (place, of) in self.links.iter().enumerate() {
-                let flow = FOLLOWED * now[place] / degrees[place].max(f64::MIN_POSITIVE);
-                for (other, strength) in of {
+            for (place, neighbours) in self.links.iter().enumerate() {
+                let flow = FOLLOWED * now[place] / strengths[place].max(f64::MIN_POSITIVE);
+                for (other, strength) in neighbours {
                     next[*other as usize] += flow * strength;
                 }
             }
             now = next;
         }
-        now.iter()
-            .zip(&degrees)
-            .map(|(share, degree)| if *degree > 0.0 { share / degree.sqrt() } else { *share })
-            .collect()
+        now.iter().zip(&strengths).map(|(share, strength)| share / (LINKED + strength).sqrt()).collect()
     }
 
-    /// Where a walk begins: at the seeds, by the square of their similarity.
+    /// Distribute the beginnings of the walk among the seeds, by the square of their similarity.
     fn begin_at(&self, seeds: &[(usize, f32)]) -> Vec<f64> {
         let mut begin = vec![0.0; self.links.len()];
         for (place, similarity) in seeds {
@@ -249,8 +250,8 @@ mod tests {
         "Maestro flows run on a real phone every night",
     ];
 
-    fn points<'a>(texts: &[&'a str], vectors: &'a [Option<Vec<f16>>]) -> Vec<Point<'a>> {
-        texts.iter().zip(vectors).map(|(text, vector)| Point { text, vector: vector.as_deref() }).collect()
+    fn points<'a>(texts: &[&'a str], vectors: &[Option<Vec<f16>>]) -> Vec<Point<'a>> {
+        texts.iter().zip(vectors).map(|(text, vector)| Point::new(text, vector.as_deref())).collect()
     }
 
     /// A unit vector in the plane of the first two of eight directions, or a third direction without an angle.
@@ -304,9 +305,28 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_cut_between_characters() {
+    fn memory_with_hardly_any_links_is_not_above_the_subject() {
+        // The last memory shares one word with the query, and one of many words with another memory.
+        let words: Vec<String> = (0..60).map(|number| format!("w{number}")).collect();
+        let stray = format!("numbering {} turbine", words.join(" "));
+        let texts = [TEXTS[0], TEXTS[1], TEXTS[2], "A turbine turns", &stray];
+        let near = spread("invoice numbering without gaps", None, &points(&texts, &vec![None; 5]), &[]);
+        assert!(near[0] > near[4] && near[1] > near[3], "{near:?}");
+    }
+
+    #[test]
+    fn words_behind_the_part_that_is_read_link_nothing() {
         let long = "ö".repeat(READ_BYTES);
-        let texts = [&*format!("a{long}"), &long];
-        assert_eq!(spread(texts[0], None, &points(&texts, &[None, None]), &[]).len(), 2);
+        let texts = [&*format!("a{long} walrus"), "a walrus"];
+        let near = spread("walrus", None, &points(&texts, &[None, None]), &[]);
+        assert!(near[0] <= 0.0 && near[1] > 0.0, "{near:?}");
+    }
+
+    #[test]
+    fn word_of_most_memories_links_none() {
+        let texts: Vec<String> = (0..40).map(|number| format!("crane crane{number}")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let near = spread("crane", None, &points(&texts, &vec![None; 40]), &[]);
+        assert!(near.iter().all(|near| *near <= 0.0), "{near:?}");
     }
 }
