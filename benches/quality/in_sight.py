@@ -231,7 +231,15 @@ def _go_on(
     store: opencode_memory.MemoryStore, id_: str, project: str, count: Callable[[str], int], clock_ms: int
 ) -> Decision:
     config = load(environment={"HOME": str(store.data_dir)})
-    request = Request(session=id_, message=_GOES_ON, text="ok, go on", project=project, visible=frozenset([_GOES_ON]))
+    request = Request(
+        session=id_,
+        message=_GOES_ON,
+        text="ok, go on",
+        project=project,
+        visible=frozenset([_GOES_ON]),
+        # A summary without a subject. A real one tells more.
+        summary="Done.",
+    )
     at = datetime.fromtimestamp(clock_ms / 1000, UTC)
     return decide(store, request, config=config.injection, brief=config.brief, count=count, at=at)
 

@@ -167,6 +167,41 @@ def test_what_earlier_messages_found_is_shown_as_it_was_changed_since(store: Mem
     assert brief(store, replace(WANTED, found_before=(old,))).groups["found"] == (new,)
 
 
+def test_what_earlier_messages_found_is_shown_although_many_memories_are_newer(store: MemoryStore) -> None:
+    found = remember(store, "Invoices are numbered without gaps", days=900)
+    store.remember_many(
+        {"content": f"Crane {number} lifts containers", "project": PROJECT, "time": NOW} for number in range(450)
+    )
+    assert brief(store, replace(WANTED, found_before=(found,)), budget=300).groups["found"] == (found,)
+
+
+@pytest.mark.parametrize("how", ["archived", "deleted", "expired", "elsewhere"])
+def test_what_earlier_messages_found_is_not_shown_if_it_is_gone(store: MemoryStore, how: str) -> None:
+    more = {"expires_at": NOW} if how == "expired" else {"project": "elsewhere"} if how == "elsewhere" else {}
+    found = remember(store, "Invoices are numbered without gaps", **more)
+    if how in ("archived", "deleted"):
+        (store.archive if how == "archived" else store.delete)(found)
+    shown = brief(store, replace(WANTED, found_before=(found,)))
+    assert "found" not in shown.groups
+
+
+def test_what_earlier_messages_found_leaves_room_for_conventions(store: MemoryStore) -> None:
+    for number in range(10):
+        remember(store, f"Containers of kind {number} are painted by hand", "convention")
+    found = [remember(store, f"Crane {number} " + "lifts containers " * 15) for number in range(10)]
+    shown = brief(store, replace(WANTED, found_before=tuple(found)), budget=400)
+    assert len(shown.groups["found"]) >= 2
+    assert len(shown.groups["habits"]) == 10
+
+
+def test_nearness_reaches_as_far_as_a_brief_has_places(store: MemoryStore) -> None:
+    for number in range(100):
+        remember(store, f"Phone {1000 + number} rings")
+    near = {remember(store, f"The ledger has invoice {number}", days=300) for number in range(20)}
+    shown = brief(store, replace(WANTED, query="How does the ledger keep an invoice?"), budget=200)
+    assert near <= {memory.id for memory in (*shown.full, *shown.headlines)}
+
+
 def test_statement_of_a_loaded_file_is_left_out(store: MemoryStore, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()

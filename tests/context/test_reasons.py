@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from opencode_memory.context.reasons import BEFORE, HEADLINE, IN_BRIEF, find_found_before
 from opencode_memory.store.ledger import Decision, Shown, State
 
 
-def decision(message: str, *shown: tuple[str, str], state: State = State.SHOWN) -> Decision:
-    memories = tuple(Shown(memory=memory, key=1, score=0.5, why=why) for memory, why in shown)
+def decision(
+    message: str,
+    *shown: tuple[str, str],
+    state: State = State.SHOWN,
+    scores: Mapping[str, float] = MappingProxyType({}),
+) -> Decision:
+    memories = tuple(Shown(memory=memory, key=1, score=scores.get(memory, 0.0), why=why) for memory, why in shown)
     return Decision(session="ses_1", message=message, state=state, shown=memories)
 
 
@@ -19,6 +27,11 @@ def test_found_memories_are_returned_once_and_newest_first() -> None:
 def test_memories_of_the_brief_and_headlines_were_not_found_for_a_message() -> None:
     shown = decision("msg_1", ("a", IN_BRIEF), ("b", HEADLINE), ("c", BEFORE), ("d", "meaning 0.61, words 2 of 3"))
     assert find_found_before([shown]) == ("d",)
+
+
+def test_hit_that_the_brief_of_its_block_shows_was_found() -> None:
+    shown = decision("msg_1", ("a", IN_BRIEF), ("b", IN_BRIEF), scores={"b": 0.7})
+    assert find_found_before([shown]) == ("b",)
 
 
 def test_block_that_never_arrived_does_not_count() -> None:

@@ -14,7 +14,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.block import HEAD, NOTHING, Block, Group, fit_groups, frame
-from opencode_memory.context.brief_entries import GROUPS, HEADLINES, OTHERS, Entry, Wanted, collect_entries
+from opencode_memory.context.brief_entries import (
+    FOUND_BEFORE,
+    GROUPS,
+    HEADLINES,
+    OTHERS,
+    Entry,
+    Wanted,
+    collect_entries,
+)
 from opencode_memory.context.headline import LONG_WORDS, SHORT_WORDS, format_excerpt, format_full, format_headline
 from opencode_memory.models import Category, Memory
 
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
 
 _FULL_SHARE: Final = 0.65
 """Share of the budget for lines in full, as long as other memories have no headline yet."""
+_FOUND_SHARE: Final = 0.3
+"""Share of the budget for what earlier messages found, so that the conventions of the person keep their places."""
 _MISSES: Final = 30
 """After so many lines in a row that do not fit, the others are not tried."""
 _COUNTED: Final = (Category.DIRECTIVE, Category.BLOCKER)
@@ -173,9 +183,14 @@ class _Fitting:
     def _add_full(self, rules: Iterable[Entry], most: float) -> list[Entry]:
         left: list[Entry] = []
         misses = 0
+        room = {FOUND_BEFORE: self._budget * _FOUND_SHARE}
         for entry in rules:
             line = self._format_full(entry) if misses < _MISSES else None
-            if line is not None and self._add(entry, line, entry.group, most):
+            used = self._used
+            limit = min(most, used + room.get(entry.group, self._budget))
+            if line is not None and self._add(entry, line, entry.group, limit):
+                if entry.group in room:
+                    room[entry.group] -= self._used - used
                 misses = 0
                 if entry.excerpt is None:
                     self._is_full.add(entry.memory.id)

@@ -10,15 +10,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.folding import Folded, fold
+from opencode_memory.context.in_sight import InSight
 from opencode_memory.context.loaded_files import LoadedText
 from opencode_memory.context.usefulness import is_wrong
-from opencode_memory.models import Category, Memory
+from opencode_memory.errors import NotFoundError
+from opencode_memory.models import Category, Memory, Status
 from opencode_memory.store.ledger import Usefulness
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ _PLAN_DAYS: Final = 60
 _RECENT_DAYS: Final = 45.0
 _SEVERAL_SESSIONS: Final = 2
 _PLACES: Final = 100.0
-"""After so many nearer memories, a memory counts as hardly near; about as many get a place in a full brief."""
+"""After so many nearer memories, nearness has fallen to a third; about as many get a place in a full brief."""
 _MOST_SUMMARIES: Final = 20
 _OPEN_DAYS: Final = 60
 _SUMMARY: Final = "session:"
@@ -73,7 +76,7 @@ class Wanted:
         project: The project; None for the global memories alone.
         near: How relevant a memory is to the message at hand, from 0 to 1, by its id.
         query: The query of that message, to which the other memories are compared; empty if there is none.
-        known: Ids of memories that the reader has already.
+        known: The memories that the reader has already.
         found_before: Ids of memories that were found for earlier messages of the session, newest first.
         loaded: The text of files that the agent loads by itself.
         session: The session of the reader; None if there is none.
@@ -85,7 +88,7 @@ class Wanted:
     project: str | None
     near: Mapping[str, float] = field(default_factory=dict)
     query: str = ""
-    known: frozenset[str] = frozenset()
+    known: InSight = field(default_factory=InSight)
     found_before: tuple[str, ...] = ()
     loaded: LoadedText = field(default_factory=LoadedText)
     session: str | None = None
@@ -115,7 +118,7 @@ class Entry:
 
 def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list[Entry]:
     """Return the entries of a brief: by group, then by worth."""
-    folded = _fold(store, list(_read(store, wanted.project)))
+    folded = _fold(store, _read(store, wanted, at))
     before = {one.memory.id: one.before for one in folded}
     memories = [one.memory for one in folded if _may_show(one.memory, wanted)]
     useful = store.ledger.usefulness([memory.id for memory in memories])
@@ -151,15 +154,27 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
     return sorted(entries, key=lambda entry: (order.index(entry.group), -entry.worth))
 
 
-def _read(store: MemoryStore, project: str | None) -> Iterator[Memory]:
-    """Yield the candidates, newest first; without turns and summaries of conversations."""
+def _read(store: MemoryStore, wanted: Wanted, at: datetime) -> list[Memory]:
+    """Return the candidates, newest first; without turns and summaries of conversations."""
+    project = wanted.project
     others = tuple(category for category in Category if category not in {*_RULES, Category.CONVERSATION})
     found: dict[str, Memory] = {}
     for kinds in (_RULES, (Category.BLOCKER,), others):
         found |= {memory.id: memory for memory in store.list(project=project, category=kinds, limit=_MOST)}
     found |= {memory.id: memory for memory in store.list(project=project, pinned=True, limit=_MOST)}
     found |= {memory.id: memory for memory in store.reminders.due(project=project)}
-    yield from sorted(found.values(), key=lambda memory: memory.time, reverse=True)
+    # What a search found may be older.
+    for id_ in {*wanted.near, *wanted.found_before}.difference(found):
+        with suppress(NotFoundError):
+            memory = store.get(id_)
+            if _may_read(memory, project, at):
+                found[id_] = memory
+    return sorted(found.values(), key=lambda memory: memory.time, reverse=True)
+
+
+def _may_read(memory: Memory, project: str | None, at: datetime) -> bool:
+    is_expired = memory.expires_at is not None and memory.expires_at <= at
+    return memory.status is Status.ACTIVE and memory.project in {None, project} and not is_expired
 
 
 def _find_left_open(store: MemoryStore, wanted: Wanted, *, at: datetime) -> Iterator[Entry]:
@@ -170,7 +185,7 @@ def _find_left_open(store: MemoryStore, wanted: Wanted, *, at: datetime) -> Iter
             continue
         open_end = _OPEN.search(summary.content)
         is_recent = at - summary.time <= timedelta(days=_OPEN_DAYS)
-        if open_end is not None and is_recent and summary.id not in wanted.known:
+        if open_end is not None and is_recent and summary not in wanted.known:
             yield Entry(memory=summary, group="left_open", worth=1.0, excerpt=open_end["text"])
         return
 
@@ -196,7 +211,7 @@ def _may_show(memory: Memory, wanted: Wanted) -> bool:
     return not (
         memory.is_on_request
         or (memory.category is Category.BLOCKER and memory.is_resolved)
-        or memory.id in wanted.known
+        or memory in wanted.known
         or memory.category is Category.CONVERSATION
         or _is_source_visible(memory, wanted)
         or wanted.loaded.says(memory.content)

@@ -19,9 +19,10 @@ from opencode_memory.context.brief import NO_BRIEF, Brief, fit_brief, render_bri
 from opencode_memory.context.brief_entries import FOUND_BEFORE, OTHERS, Wanted, collect_entries
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.headline import SHORT_WORDS, format_headline
+from opencode_memory.context.in_sight import InSight, find_in_sight
 from opencode_memory.context.loaded_files import LoadedText
 from opencode_memory.context.quote import SAID, find_quote, quote_group
-from opencode_memory.context.reasons import BEFORE, HEADLINE, IN_BRIEF, NOT_IN_FULL, find_found_before
+from opencode_memory.context.reasons import BEFORE, FOUND_AGAIN, HEADLINE, IN_BRIEF, find_found_before
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_hits
 from opencode_memory.context.usefulness import is_wrong, rank_by_usefulness
 from opencode_memory.models import Hit, Memory
@@ -52,6 +53,7 @@ class Request:
         project: Its project.
         visible: Ids of the user's messages that the model still sees, including this one.
         created: Time of creation of the message, in Unix milliseconds; None if it is unknown.
+        summary: Text of the session's last summary, if the model sees it in place of earlier messages.
         is_subagent: Whether an agent, not the user, wrote the message.
         loaded: The text of files that the agent loads by itself.
     """
@@ -62,6 +64,7 @@ class Request:
     project: str | None
     visible: frozenset[str]
     created: int | None = None
+    summary: str = ""
     is_subagent: bool = False
     loaded: LoadedText = field(default_factory=LoadedText)
 
@@ -95,12 +98,13 @@ def decide(
         return store.ledger.decide(_nothing(request, "injection is switched off", at))
     # An offered text that was never confirmed did not arrive, or its process is gone. It is not replayed either.
     seen = [one for one in past if one.message in request.visible and one.state is State.SHOWN]
-    in_sight = frozenset(shown.memory for one in seen for shown in one.shown if shown.why not in NOT_IN_FULL)
+    in_sight = find_in_sight(seen)
     hits = _recall(store, request)
     found = _find(store, request, hits, config.max_results, in_sight)
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
     has_brief = any(one.about.get("brief") for one in seen)
-    before = find_found_before(past)
+    # Without a summary, earlier messages are out of sight because the user has undone them.
+    before = find_found_before(past) if request.summary else ()
     begins = NO_BRIEF
     if not has_brief:
         begins = _brief(store, request, brief, in_sight, before, hits, found, budget, cache(count), at)
@@ -172,7 +176,7 @@ def _recall(store: MemoryStore, request: Request) -> list[Hit]:
     return hits
 
 
-def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, in_sight: frozenset[str]) -> _Found:
+def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, in_sight: InSight) -> _Found:
     selection = select_hits(query_of(request.text), hits, by=replace(TUNED, most=most))
     # Fold before anything is left out: if the model sees an earlier statement, its correction is shown now.
     reasons = {hit.memory.id: why for hit, why in selection.relevant}
@@ -181,7 +185,7 @@ def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, 
     further = [hit for hit, _ in fold_hits(selection.further, earlier, others=hits)]
 
     def may_show(hit: Hit) -> bool:
-        return hit.memory.id not in in_sight and not hit.memory.is_on_request and not _is_of(hit.memory, request)
+        return hit.memory not in in_sight and not hit.memory.is_on_request and not _is_of(hit.memory, request)
 
     found = [
         (hit, reasons.setdefault(hit.memory.id, "changes a relevant memory")) for hit, _ in folded if may_show(hit)
@@ -210,7 +214,7 @@ def _brief(
     store: MemoryStore,
     request: Request,
     config: BriefConfig,
-    in_sight: frozenset[str],
+    in_sight: InSight,
     before: tuple[str, ...],
     hits: Sequence[Hit],
     found: _Found,
@@ -222,7 +226,7 @@ def _brief(
         project=request.project,
         # The order of the hits, because the brief also serves the later messages about the same part of the project.
         near={hit.memory.id: 1 - place / POOL for place, hit in enumerate(hits)},
-        query=query_of(request.text),
+        query=query_of(request.text) or query_of(request.summary),
         known=in_sight,
         found_before=before,
         loaded=request.loaded,
@@ -253,6 +257,7 @@ def _shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Iterator
     scores = {hit.memory.id: hit.score for hit in found.hits}
     reasons = dict(found.reasons)
     reasons |= {memory.id: IN_BRIEF for memory in begins.full}
+    reasons |= dict.fromkeys(begins.groups.get(FOUND_BEFORE, ()), FOUND_AGAIN)
     reasons |= {memory.id: HEADLINE for memory in begins.headlines}
     reasons = {hit.memory.id: HEADLINE for hit in found.further} | reasons
     folded = {**found.before, **begins.before}

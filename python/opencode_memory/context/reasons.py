@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from opencode_memory.store.ledger import Decision, State
+from opencode_memory.store.ledger import Decision, Shown, State
 
 IN_BRIEF: Final = "brief"
 HEADLINE: Final = "headline"
 """The memory is shown only as a headline, so that it may still be shown in full."""
 BEFORE: Final = "earlier statement"
+FOUND_AGAIN: Final = "found for earlier messages"
+"""The memory was found before a compaction, and the brief after it shows it in full."""
 NOT_IN_FULL: Final = frozenset({HEADLINE, BEFORE})
-_NOT_FOUND: Final = NOT_IN_FULL | {IN_BRIEF}
 _MOST_FOUND: Final = 12
 """Memories that were found for earlier messages, newest first; a long session moves on to other subjects."""
 
@@ -26,5 +27,10 @@ def find_found_before(decisions: Iterable[Decision]) -> tuple[str, ...]:
         decisions: The decisions of the session, oldest first.
     """
     shown = [decision for decision in decisions if decision.state is State.SHOWN]
-    found = (one.memory for decision in reversed(shown) for one in decision.shown if one.why not in _NOT_FOUND)
+    found = (one.memory for decision in reversed(shown) for one in decision.shown if _was_found(one))
     return tuple(dict.fromkeys(found))[:_MOST_FOUND]
+
+
+def _was_found(shown: Shown) -> bool:
+    # The brief of the same block may show a hit in its place. Only hits have a score.
+    return shown.why not in NOT_IN_FULL and (shown.why != IN_BRIEF or shown.score > 0)

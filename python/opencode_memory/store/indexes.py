@@ -90,8 +90,8 @@ class Indexes:
             known: Full ids of those that are near for another reason, such as having been found for another query.
 
         Returns:
-            Numbers that can be compared within one call, in the order of ``memories``; 0 for memories that no link connects
-            with the query.
+            Numbers that can be compared within one call, in the order of ``memories``. 0 means that no link leads from
+            the query to the memory.
         """
         asked = arguments.readable(query)
         vector = self._queue.embed_query(asked)

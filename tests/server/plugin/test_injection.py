@@ -257,7 +257,7 @@ def test_what_a_session_found_comes_after_its_compaction_even_if_the_next_messag
     for number in range(200):
         known(world, f"Crane {number} lifts containers from ships at pier {number} each day of the week.")
     assert WALRUS in plugin.shown("msg_1", QUESTION)
-    after = plugin.shown("msg_5", "ok, go on")
+    after = plugin.shown("msg_5", "ok, go on", summary="Done.")
     assert f"Found for earlier messages of this session:\n- {WALRUS}" in after
     # Another session knows nothing of it.
     assert WALRUS not in plugin.shown("msg_6", "ok, go on", session="ses_2")

@@ -93,6 +93,7 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
         text=params.message.text or params.summary or "",
         project=context.project,
         visible=frozenset(params.visible),
+        summary=params.summary or "",
         is_subagent=facts.parent is not None,
         loaded=read_loaded_files(context.folder),
     )
