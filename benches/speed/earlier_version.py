@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,11 +61,13 @@ def run(python: Path, folder: Path, memories: Dataset, questions: Sequence[Query
 
     Args:
         python: The interpreter of an environment with that version and numpy.
-        folder: Where the store is built; one that exists is used again.
+        folder: Where the store is built. A store that exists there is deleted.
         memories: The memories.
         questions: All questions that will be asked.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    # It may be of other memories, or of another version.
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     rows = [one for batch in memories.batches(_PAGE) for one in batch.memories]
     _write(
         folder / "memories",

@@ -1,8 +1,8 @@
 """Searches memories in a process of an earlier version of the package, for ``earlier_version``.
 
 The interpreter of that version's environment runs this file by its path, so it imports nothing of this repository. It
-needs numpy, and works with versions that have ``MemoryStore.recall``. Each line of the standard input is a request; its
-answer are the milliseconds by each clock.
+needs numpy, and works with versions that have ``MemoryStore.recall``. Each line of the standard input is a request, which
+is answered by the milliseconds that it took by each clock.
 """
 
 from __future__ import annotations
@@ -67,13 +67,11 @@ def build(folder: Path, store: Any, embedder: Embedder) -> None:
 
 
 def main() -> None:
-    """Build the store if it does not exist, then answer requests until the input ends."""
+    """Build the store, then answer requests until the input ends."""
     folder = Path(sys.argv[1])
     embedder = Embedder()
-    if not (folder / "built").exists():
-        with opencode_memory.open(folder / "store", embedder=embedder) as store:
-            build(folder, store, embedder)
-        (folder / "built").touch()
+    with opencode_memory.open(folder / "store", embedder=embedder) as store:
+        build(folder, store, embedder)
     rows, vectors = read(folder, "questions")
     embedder.vectors = dict(zip(rows, vectors, strict=True))
     with opencode_memory.open(folder / "store", embedder=embedder, background=False) as store:
