@@ -25,7 +25,7 @@ from support.learning import (
     process,
     user,
 )
-from support.stores import texts
+from support.stores import NOW_MS, texts
 
 AGAIN = "Our invoices are numbered without any gaps."
 
@@ -153,16 +153,47 @@ def test_edited_procedure_keeps_the_users_wording(store):
 
 
 @pytest.mark.parametrize("trust", ["user", "agent"])
-def test_persons_later_choice_replaces_a_stored_one_and_can_be_undone(store, trust):
-    said = store.remember("Use yarn, whatever comes.", topic="learned:choice:package-manager", trust=trust)
+@pytest.mark.parametrize("topic", [None, "learned:choice:package-manager"])
+def test_persons_later_choice_replaces_a_stored_one_and_can_be_undone(store, trust, topic):
+    said = store.remember("Use yarn.", topic=topic, trust=trust)
 
-    learned = learn(store, bash("npm install"), user("No, use pnpm."))
+    told = messages(bash("npm install"), user("No, use pnpm."), at=NOW_MS)
+    learned = process(store, SessionInfo(id="ses_a", directory=FOLDER), told).active
+    (chosen,) = [id_ for id_ in learned if store.get(id_).category is Category.PREFERENCE]
 
-    assert said.id in learned.active
-    assert store.get(said.id).trust is Trust.USER
-    assert [text for text in list_learned(store) if "yarn" in text or "pnpm" in text] == [store.get(said.id).content]
+    assert store.get(chosen).trust is Trust.USER
+    assert store.get(said.id).superseded_by == chosen
+    assert [text for text in list_learned(store) if "yarn" in text or "pnpm" in text] == [store.get(chosen).content]
     store.undo(said.id)
-    assert store.get(said.id).content == "Use yarn, whatever comes."
+    assert store.get(said.id).status is Status.ACTIVE
+
+
+def test_rule_that_names_the_same_tool_stays(store):
+    learn(store, user("Always run `npm test` before you commit."))
+    learn(store, bash("npm install"), user("No, use pnpm."), of="ses_b")
+    learn(store, user("Please use pnpm instead of npm from now on."), of="ses_c")
+
+    said = list_learned(store)
+    assert "Always run `npm test` before you commit" in {text.rstrip(".") for text in said}
+    assert "Use pnpm, not npm." in said
+
+
+def test_rules_of_one_session_that_name_the_same_tool_are_all_learned(store):
+    learn(store, user("Always run `yarn lint` before you commit."), user("Always run `yarn test` before you push."))
+
+    assert {text.rstrip(".") for text in list_learned(store) if text.startswith("Always")} == {
+        "Always run `yarn lint` before you commit",
+        "Always run `yarn test` before you push",
+    }
+
+
+def test_choice_of_an_old_session_does_not_replace_a_later_one(store):
+    said = store.remember("Use yarn.", topic="learned:choice:package-manager")
+
+    learn(store, bash("npm install"), user("No, use pnpm."))
+
+    assert store.get(said.id).content == "Use yarn."
+    assert "Use pnpm, not npm." not in list_learned(store, status="active")
 
 
 def test_pasted_choice_does_not_replace_a_stored_one(store):

@@ -146,23 +146,6 @@ def test_superseded_memory_is_replaced(desk: Desk) -> None:
     assert [memory.content for memory in desk.find()] == [OPTION["text"]]
 
 
-def test_choice_that_takes_the_topic_of_the_superseded_one_stays_active(desk: Desk) -> None:
-    before = desk.store.remember(
-        "Use npm.", project=PROJECT, category="preference", topic="learned:choice:package-manager"
-    ).id
-    item = {
-        "kind": "preference",
-        "text": "Use pnpm instead of npm.",
-        "quote": "use pnpm instead of npm please",
-        "message": 2,
-        "supersedes": ["m1"],
-    }
-    report = desk.digest(item, events=(user("install it with npm"), user("use pnpm instead of npm please"), user("ok")))
-    assert report.active == (before,)
-    assert desk.store.get(before).status is Status.ACTIVE
-    assert [memory.content for memory in desk.find()] == ["Use pnpm instead of npm."]
-
-
 def test_same_words_of_rule_and_digest_stay_active(desk: Desk) -> None:
     desk.digest(ORDER)
     assert [memory.content.rstrip(".") for memory in desk.store.list(project=PROJECT, category="directive")] == [

@@ -91,7 +91,7 @@ def test_last_choice_of_a_session_wins():
         user("No, use pnpm."),
     )
 
-    assert [one.content for one in said if one.topic == "learned:choice:package-manager"][-1] == "Use pnpm, not npm."
+    assert [one.content for one in said if one.rule == "correction"][-1] == "Use pnpm, not npm."
 
 
 def test_correction_of_the_agent_is_a_preference():
@@ -102,7 +102,7 @@ def test_correction_of_the_agent_is_a_preference():
     ]
 
     assert one.is_persons
-    assert one.topic == "learned:choice:package-manager"
+    assert one.content == "Use pnpm, not npm."
 
 
 def test_repeated_statement_is_found_once():

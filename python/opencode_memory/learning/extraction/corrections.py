@@ -8,7 +8,7 @@ from typing import Final
 from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand
 from opencode_memory.learning.extraction.sentences import Sentence
-from opencode_memory.learning.extraction.subjects import find_alternatives, make_topic, normalise_statement
+from opencode_memory.learning.extraction.subjects import find_alternatives, normalise_statement
 from opencode_memory.models import Category
 
 _NO: Final = re.compile(
@@ -46,7 +46,8 @@ def find_correction(sentence: Sentence, action: str, *, is_denied: bool = False)
         confidence=0.8,
         rule="correction",
         evidence=shorten(sentence.text, LONGEST_EVIDENCE),
-        topic=make_topic(Category.PREFERENCE, content),
         normal_form=normalise_statement(Category.PREFERENCE, content),
         is_persons=True,
+        # The last word counts, also if it is the first one again.
+        may_repeat=True,
     )

@@ -1,8 +1,4 @@
-"""Subjects of statements: the topic that a statement replaces, and its normal form for counting repetitions.
-
-For tools of which a project uses one (a package manager, a test runner …) the kind of tool is a topic, so that the
-next choice replaces the last one.
-"""
+"""Subjects of statements: alternatives of one kind, topics of blockers, and the normal form that counts repetitions."""
 
 from __future__ import annotations
 
@@ -35,18 +31,11 @@ _ALTERNATIVES: Final = {
     "broker": ("kafka", "rabbitmq", "nats", "sqs", "pulsar"),
     "infrastructure": ("terraform", "tofu", "pulumi", "ansible"),
 }
-_EXCLUSIVE: Final = frozenset({"package-manager", "javascript-tests", "python-tests", "indentation", "quotes"})
-"""Kinds of which a project has exactly one. Of the other kinds it may have several, so a choice does not replace another."""
 _KIND_OF: Final = {name: kind for kind, names in _ALTERNATIVES.items() for name in names}
 _NAMES: Final = re.compile(
     r"(?<![\w./-])(" + "|".join(sorted(map(re.escape, _KIND_OF), key=len, reverse=True)) + r")(?![\w-])", re.IGNORECASE
 )
 _LEAST_TERMS: Final = 2
-_CHOOSES: Final = frozenset({Category.PREFERENCE, Category.CONVENTION, Category.DECISION, Category.DIRECTIVE})
-_CHOSEN: Final = re.compile(
-    r"\b(?:use|using|uses|go with|going with|stick with|prefer|switch to|moving to|move to|run|always|only)\b|^(?:it'?s )?[\w-]+(?:,| not|[.!]|$)",
-    re.IGNORECASE,
-)
 
 
 def find_alternatives(text: str) -> frozenset[tuple[str, str]]:
@@ -55,16 +44,14 @@ def find_alternatives(text: str) -> frozenset[tuple[str, str]]:
 
 
 def make_topic(category: Category, content: str) -> str | None:
-    """Return the topic of a statement; None if it does not replace earlier statements.
+    """Return the topic of a blocker, which its resolution replaces; None for other categories.
 
-    Blockers have a topic as well, so that their resolution can replace them.
+    Other statements get no topic: what replaces what is decided by the comparison of both texts, which keeps the
+    earlier one as history. Two rules that name one tool are both true ("run ``npm test`` before you commit", "use pnpm").
     """
-    if category is Category.BLOCKER:
-        return f"learned:{normalise_statement(category, content) or 'blocker:other'}"
-    kinds = {kind for kind, _ in find_alternatives(content)} & _EXCLUSIVE
-    if category not in _CHOOSES or len(kinds) != 1 or not _CHOSEN.search(content):
+    if category is not Category.BLOCKER:
         return None
-    return f"learned:choice:{kinds.pop()}"
+    return f"learned:{normalise_statement(category, content) or 'blocker:other'}"
 
 
 def normalise_statement(category: Category, content: str) -> str | None:

@@ -12,7 +12,6 @@ pub(super) const STRONG: &[&[&str]] = &[
     &["any", "more"],
     &["anymore"],
     &["any", "longer"],
-    &["from", "now", "on"],
     &["switched"],
     &["switch", "to"],
     &["switching", "to"],
@@ -42,7 +41,6 @@ pub(super) const STRONG: &[&[&str]] = &[
     &["replace"],
     &["took", "over"],
     &["takes", "over"],
-    &["going", "forward"],
     &["other", "way", "round"],
     &["other", "way", "around"],
     &["vice", "versa"],
@@ -64,6 +62,9 @@ pub(super) const STRONG: &[&[&str]] = &[
     &["turns", "out"],
 ];
 pub(super) const WEAK: &[&[&str]] = &[
+    // These begin a rule; whether an earlier one ends is open.
+    &["from", "now", "on"],
+    &["going", "forward"],
     &["now"],
     &["new"],
     &["currently"],

@@ -1,7 +1,11 @@
 //! Compares what one statement rejects with what the other one asserts.
 
 use super::claim::{Claim, Cue};
+use super::values::Value;
 use super::{FEW, Relation, family_words, reasons};
+
+/// Stems of words in front of what is chosen.
+const CHOOSING: &[&str] = &["use", "prefer", "is", "are", "be", "on"];
 
 /// The newer statement rejects what the older one asserts: "not X", "instead of X", "no longer X".
 pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
@@ -40,13 +44,15 @@ pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
     if extra.is_empty() && (newer.cue == Cue::Strong || newer.is_order || older.is_order || names_another) {
         return Relation::Replaces("rejects what the older statement says");
     }
-    if newer.retracts && extra.len() <= FEW + 1 || same_kind && extra.len() <= FEW {
+    // "Run `npm test` before you commit" says more than which tool is used.
+    let is_detail = same_kind && !chooses(older, &newer.rejected_values);
+    if !is_detail && (newer.retracts && extra.len() <= FEW + 1 || same_kind && extra.len() <= FEW) {
         return Relation::Replaces("says that it no longer holds");
     }
-    if extra.len() <= FEW + 1 {
-        Relation::Contradicts("the negation of the older statement")
-    } else {
-        Relation::Unrelated
+    match extra.len() {
+        few if few > FEW + 1 => Relation::Unrelated,
+        _ if is_detail => Relation::Contradicts(reasons::NAMED),
+        _ => Relation::Contradicts("the negation of the older statement"),
     }
 }
 
@@ -71,6 +77,14 @@ pub(super) fn compare_reversal(newer: &Claim, older: &Claim) -> Relation {
         count if count <= FEW => Relation::Contradicts(reasons::REVERSAL),
         _ => Relation::Unrelated,
     }
+}
+
+/// Whether a statement says that one of these values is used, rather than naming it in passing.
+fn chooses(claim: &Claim, values: &[Value]) -> bool {
+    claim
+        .stems
+        .windows(2)
+        .any(|pair| CHOOSING.contains(&pair[0].as_str()) && values.iter().any(|value| value.text == pair[1]))
 }
 
 fn is_value(claim: &Claim, term: &str) -> bool {

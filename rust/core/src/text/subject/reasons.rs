@@ -8,7 +8,8 @@ pub(super) const DIFFERENT: &str = "says that something is different now";
 pub(super) const OTHER_NUMBER: &str = "the same words but for a number";
 pub(super) const TENTATIVE: &str = "suggests that something changed";
 pub(super) const LAST_NAME: &str = "the same words but for the last name";
+pub(super) const NAMED: &str = "rejects a tool that the older statement names";
 
 /// All of them.
 pub(super) const BOTH_MAY_HOLD: &[&str] =
-    &[EXCEPTION, ELSEWHERE, REVERSAL, PERHAPS_ELSEWHERE, DIFFERENT, OTHER_NUMBER, TENTATIVE, LAST_NAME];
+    &[EXCEPTION, ELSEWHERE, REVERSAL, PERHAPS_ELSEWHERE, DIFFERENT, OTHER_NUMBER, TENTATIVE, LAST_NAME, NAMED];

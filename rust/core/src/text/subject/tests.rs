@@ -159,3 +159,40 @@ fn clauses_dates_and_inversions_are_compared() {
     let limited = compare("Use yarn in the docs folder, only there.", "Use npm.", None);
     assert!(!matches!(limited, Relation::Replaces(_)));
 }
+
+/// Rules that both hold, although the newer one begins with words of change or names a tool of the older one.
+const BOTH_HOLD: &[(&str, &str)] = &[
+    ("Always run `npm test` before you commit.", "Use pnpm instead of npm."),
+    ("Always run npm test before you commit.", "No, use pnpm instead of npm from now on."),
+    ("The orders service stores events in Postgres.", "We use MySQL instead of Postgres."),
+    ("Always run `yarn lint` before you commit.", "Always run `yarn test` before you push."),
+    ("We use npm here.", "Always run `npm test` before you commit."),
+    ("Always wrap SQL strings in double quotes.", "Always use single quotes in TypeScript."),
+    ("Use spaces.", "Always indent Makefiles with tabs."),
+    ("Always run the linter before committing.", "From now on run the tests before committing."),
+    ("Always ask before deleting files.", "From now on ask before creating files."),
+    ("Always add type hints to public functions.", "From now on add docstrings to public functions."),
+    ("Always update the README after API changes.", "Going forward, update the OpenAPI spec after API changes."),
+];
+
+#[test]
+fn an_additional_rule_neither_replaces_nor_hides_the_earlier_one() {
+    for (older, newer) in BOTH_HOLD {
+        let found = compare(newer, older, Some(0.7));
+        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
+    }
+}
+
+#[test]
+fn a_rule_for_the_future_gives_the_new_value() {
+    for (older, newer) in [
+        ("We use npm for all scripts.", "Use pnpm instead of npm."),
+        ("We use jest.", "From now on use vitest."),
+        ("Write commit messages in German.", "From now on write commit messages in English."),
+        ("The retry limit is 3.", "From now on the retry limit is 5."),
+        ("Ask Anna to review migrations.", "From now on ask Ben to review migrations."),
+    ] {
+        let found = compare(newer, older, None);
+        assert!(matches!(found, Relation::Replaces(_)), "{older} | {newer} -> {found:?}");
+    }
+}
