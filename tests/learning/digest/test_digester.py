@@ -174,6 +174,19 @@ def test_memory_that_the_user_archived_meanwhile_is_left_alone(desk: Desk) -> No
     assert desk.store.history(old) == before
 
 
+@pytest.mark.parametrize(
+    "said", ["In all my projects, never commit lock files of libraries", "never commit lock files"]
+)
+def test_statement_for_all_projects_stays_global(desk: Desk, said: str) -> None:
+    item = {"kind": "directive", "text": "Never commit lock files of libraries.", "quote": said, "message": 1}
+    desk.digest(
+        item, events=(user("In all my projects, never commit lock files of libraries."), user("good"), user("ok"))
+    )
+    (kept,) = desk.store.list(scope="global", category="directive")
+    assert kept.content == "Never commit lock files of libraries."
+    assert desk.store.list(project=PROJECT, scope="project", category="directive") == []
+
+
 def test_unknown_superseded_id_is_ignored_and_reported(desk: Desk) -> None:
     elsewhere = desk.store.remember("Invoices are rendered with LaTeX.", project="other").id
     report = desk.digest({**OPTION, "supersedes": ["m7", elsewhere]})

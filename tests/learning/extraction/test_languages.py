@@ -134,3 +134,27 @@ def test_remark_takes_back_the_statement_before_it(code: str, remark: str) -> No
 def test_other_sentences_take_nothing_back(code: str) -> None:
     texts = (*sentences(code, lasting=True), *sentences(code, lasting=False))
     assert [text for text in texts if is_retraction(text)] == []
+
+
+EVERYWHERE = [
+    ("de", "In allen meinen Projekten verwende immer pnpm statt npm."),
+    ("de", "Merk dir für alle meine Projekte: Antworten werden kurz gehalten."),
+    ("fr", "Dans tous mes projets, utilise toujours pnpm au lieu de npm."),
+    ("es", "En todos mis proyectos usa siempre pnpm en vez de npm."),
+    ("pt", "Em todos os meus projetos use sempre pnpm em vez de npm."),
+    ("zh", "在我所有的项目里，始终使用 pnpm 而不是 npm。"),
+    ("ja", "私のすべてのプロジェクトで常に pnpm を使ってください。"),
+]
+
+
+@pytest.mark.parametrize(("code", "said"), EVERYWHERE)
+def test_statement_for_all_projects_is_global(code: str, said: str) -> None:
+    [found] = extract(said)
+    assert found.is_global
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_other_statements_are_of_the_project(code: str) -> None:
+    found = [one for text in sentences(code, lasting=True) for one in extract(text)]
+    assert found
+    assert not any(one.is_global for one in found)

@@ -18,6 +18,7 @@ from opencode_memory.learning.digest.transcript import Transcript, clean_text
 from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.injected_text import repeats
 from opencode_memory.learning.extraction.provenance import stands_in
+from opencode_memory.learning.extraction.scope import is_for_all_projects
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.statements import Context, extract_from_user
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
@@ -141,6 +142,7 @@ def _make_candidate(item: Item, found: Found, grounds: Grounds) -> Candidate:
         is_persons=is_persons,
         # A rule waits if the person pasted it or only agreed to it, or if it stood in a tool's output before.
         is_foreign=(said_by_person and not is_persons) or stands_in(item.quote, grounds.state.foreign),
+        is_global=is_persons and is_for_all_projects(item.quote),
     )
 
 

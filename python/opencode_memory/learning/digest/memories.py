@@ -72,8 +72,9 @@ def plan_writing(
         if status is None or is_rejected(store, candidate, project):
             dropped.append(DroppedItem(text=shorten(candidate.content, _SHOWN), reason=DropReason.REJECTED))
             continue
-        memory = _build_memory(statement, status, info, project, model)
         same = [found for found in by_rules if _has_same_quote(found, statement)]
+        is_global = candidate.is_global or any(found.project is None for found in same)
+        memory = _build_memory(statement, status, info, None if is_global else project, model)
         named = [found for id_ in statement.supersedes if (found := _find_active(store, id_, project)) is not None]
         targets = {found.id: found for found in (*named, *same) if not _becomes(found, memory, topics)}
         may = {id_: _may_replace(memory, found) for id_, found in targets.items()}
@@ -156,22 +157,23 @@ def _find_memories_of_rules(
     """Yield what the rules made of the same messages, unless the user has changed it."""
     moments = [turn.at_ms for turn in transcript.turns if turn.at_ms]
     messages = {turn.message for turn in transcript.turns}
-    offset = 0
-    while moments and (
-        page := store.list(
-            scope=Scope.owned_by(project),
-            status=(Status.ACTIVE, Status.CANDIDATE),
-            since=min(moments),
-            limit=_PAGE,
-            offset=offset,
-        )
-    ):
-        offset += len(page)
-        for memory in page:
-            is_same = memory.source.session == info.id and memory.source.message in messages
-            is_of_rules = memory.is_learned and memory.metadata.get("rule") != RULE
-            if is_same and is_of_rules and not _was_changed_by_user(store, memory):
-                yield memory
+    for place in dict.fromkeys((project, None)):
+        offset = 0
+        while moments and (
+            page := store.list(
+                scope=Scope.owned_by(place),
+                status=(Status.ACTIVE, Status.CANDIDATE),
+                since=min(moments),
+                limit=_PAGE,
+                offset=offset,
+            )
+        ):
+            offset += len(page)
+            for memory in page:
+                is_same = memory.source.session == info.id and memory.source.message in messages
+                is_of_rules = memory.is_learned and memory.metadata.get("rule") != RULE
+                if is_same and is_of_rules and not _was_changed_by_user(store, memory):
+                    yield memory
 
 
 def _was_changed_by_user(store: MemoryStore, memory: Memory) -> bool:

@@ -25,6 +25,7 @@ from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED
 from opencode_memory.learning.extraction.languages.lasting_statements import find_lasting_statements
 from opencode_memory.learning.extraction.languages.lasting_statements import is_retraction as is_retraction_elsewhere
 from opencode_memory.learning.extraction.languages.recognition import recognise
+from opencode_memory.learning.extraction.scope import is_for_all_projects
 from opencode_memory.learning.extraction.sentences import Sentence, is_question, split_sentences
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
 from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
@@ -202,7 +203,7 @@ def _build(verdict: Verdict, sentence: str, said: str) -> Candidate:
         topic=make_topic(verdict.category, content),
         normal_form=normalise_statement(verdict.category, content),
         is_persons=True,
-        is_global=verdict.is_global,
+        is_global=is_for_all_projects(sentence),
     )
 
 

@@ -39,8 +39,32 @@ def test_global_rule_holds_in_all_projects():
 
     assert one.content == JQ
     assert one.is_global
-    (one,) = find_candidates(user("In all my projects, never commit the lock file of a library."))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "In all my projects, never commit the lock file of a library.",
+        "I prefer tabs over spaces in all my projects.",
+        "Remember that I use a dark terminal theme in all my projects.",
+        "We use pnpm in all our repositories, not npm.",
+        "Always write the tests first, in every one of my projects.",
+    ],
+)
+def test_statement_for_all_projects_is_global(said):
+    (one,) = find_candidates(user(said))
+
     assert one.is_global
+
+
+def test_statement_for_all_projects_of_a_repository_is_not_global():
+    (one,) = find_candidates(user("Always run the linter in all projects of the workspace."))
+
+    assert not one.is_global
+
+
+def test_order_to_remember_at_the_end_is_left_out():
+    assert learn_texts(user("I prefer tabs over spaces, remember that.")) == ["I prefer tabs over spaces."]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opencode_memory.learning.extraction.gate.verdict import Verdict, is_global
+from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand, is_complaint
 from opencode_memory.models import Category
 
@@ -70,7 +70,7 @@ def find_explicit_order(sentence: str) -> Verdict | None:
     said = (
         _RULED.search(sentence) or _SAYS.search(sentence) or _REMEMBER_TO.search(sentence) or _REMINDS.search(sentence)
     )
-    if said is not None and (verdict := _judge_content(said, sentence)) is not None:
+    if said is not None and (verdict := _judge_content(said)) is not None:
         return verdict
     if not _POINTS_BACK.search(sentence):
         return None
@@ -79,12 +79,11 @@ def find_explicit_order(sentence: str) -> Verdict | None:
         rule=RULE,
         text=sentence,
         confidence=_CONFIDENCE,
-        is_global=is_global(sentence),
         refers_back=True,
     )
 
 
-def _judge_content(said: re.Match[str], sentence: str) -> Verdict | None:
+def _judge_content(said: re.Match[str]) -> Verdict | None:
     groups = {name: text for name, text in said.groupdict().items() if text}
     text = next(iter(groups.values()))
     if len(text.split()) < _LEAST_WORDS or is_about_work_at_hand(text) or ("again" in groups and is_complaint(text)):
@@ -95,4 +94,4 @@ def _judge_content(said: re.Match[str], sentence: str) -> Verdict | None:
         category = Category.CONVENTION
     else:
         category = Category.FACT
-    return Verdict(category=category, rule=RULE, text=text, confidence=_CONFIDENCE, is_global=is_global(sentence))
+    return Verdict(category=category, rule=RULE, text=text, confidence=_CONFIDENCE)

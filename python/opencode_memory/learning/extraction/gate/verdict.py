@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import Final
 
 from opencode_memory.models import Category
-
-_GLOBAL: Final = re.compile(
-    r"\b(?:global(?:ly)? (?:rule|preference)|(?:in|for|across) all (?:of )?(?:my|our) (?:projects|repos|"
-    r"repositories))\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +16,6 @@ class Verdict:
         rule: Name of the form; shown to users.
         text: The part of the sentence that states it, before it is worded to stand alone.
         confidence: 0 to 1; shown to users, decides nothing.
-        is_global: Whether the person wants it in all projects.
         refers_back: Whether the statement is the sentence before, for example for "record this as a rule".
     """
 
@@ -32,15 +23,9 @@ class Verdict:
     rule: str
     text: str
     confidence: float = 0.8
-    is_global: bool = False
     refers_back: bool = False
 
 
 def make_verdict(category: Category, rule: str, sentence: str) -> Verdict:
     """Return the verdict that a whole sentence is a statement."""
-    return Verdict(category=category, rule=rule, text=sentence, is_global=is_global(sentence))
-
-
-def is_global(text: str) -> bool:
-    """Return whether a person wants something in all projects."""
-    return bool(_GLOBAL.search(text))
+    return Verdict(category=category, rule=rule, text=sentence)

@@ -47,7 +47,7 @@ _REQUEST_AFTER: Final = re.compile(
 )
 _ENDING: Final = re.compile(
     r"(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|tho|though|lol|haha|ok|okay|right|alright|got it|"
-    r"instead please|:\)|;\)|for me))+\s*(?=[.!?]*$)",
+    r"instead please|(?:remember|don'?t forget|note|keep) (?:that|this|it)(?: in mind| down)?|:\)|;\)|for me))+\s*(?=[.!?]*$)",
     re.IGNORECASE,
 )
 _REFERS: Final = re.compile(

@@ -28,6 +28,7 @@ class Cues:
         letters: Matches one letter that identifies it.
         lead: Matches introductory words, which are no part of a statement.
         moment: Found in sentences about the work at hand.
+        everywhere: Found in sentences that hold for all projects of the person.
         retraction: Matches a remark that takes the statement before it back.
         remember: Forms that order to remember what the group ``said`` matches.
         directive: Forms of orders to the agent.
@@ -41,6 +42,7 @@ class Cues:
     letters: re.Pattern[str]
     lead: re.Pattern[str]
     moment: re.Pattern[str]
+    everywhere: re.Pattern[str]
     retraction: re.Pattern[str]
     remember: tuple[re.Pattern[str], ...]
     directive: tuple[re.Pattern[str], ...]
@@ -64,6 +66,7 @@ def _parse(code: str, file: dict[str, Any]) -> Cues:
         letters=re.compile(f"[{file['letters']}]") if "letters" in file else _NOTHING,
         lead=re.compile(rf"(?:(?:{file['lead']})(?:[\s,，、:：;.!-]+|(?<=[一-鿿ぁ-ヺ])))*", re.IGNORECASE),
         moment=_form(file["moment"].strip()),
+        everywhere=_form(file["everywhere"].strip()),
         retraction=_form(rf"(?:{file['retraction'].strip()})[\s.,!。，！]*$"),
         remember=tuple(map(_form, file["remember"])),
         directive=tuple(map(_form, file["directive"])),

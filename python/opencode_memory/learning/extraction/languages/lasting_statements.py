@@ -45,18 +45,19 @@ def is_retraction(sentence: str) -> bool:
 
 def _judge(sentence: str, cues: Cues) -> Verdict | None:
     said = _strip_lead(sentence, cues)
+    plain = _strip_lead(" ".join(cues.everywhere.sub(" ", said).split()), cues)
     for form in cues.remember:
-        if (found := form.match(said)) is not None and len(found["said"].strip()) >= _LEAST_CHARS:
+        if (found := form.match(plain)) is not None and len(found["said"].strip()) >= _LEAST_CHARS:
             text = found["said"].strip()
             remembered = _categorise(text, cues) or Category.FACT
             return Verdict(category=remembered, rule=TO_REMEMBER, text=text, confidence=_CONFIDENCE)
-    category = _categorise(said, cues)
+    category = _categorise(plain, cues)
     return None if category is None else Verdict(category=category, rule="standing order", text=said)
 
 
 def _strip_lead(sentence: str, cues: Cues) -> str:
     lead = cues.lead.match(sentence)
-    return sentence if lead is None else sentence[lead.end() :]
+    return (sentence if lead is None else sentence[lead.end() :]).lstrip(" ,，、")
 
 
 def _categorise(text: str, cues: Cues) -> Category | None:

@@ -1,0 +1,22 @@
+"""Scope of a statement: whether a person wants it in all their projects, in any language that has cues."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from opencode_memory.learning.extraction.languages.cues import read_cues
+
+_ENGLISH: Final = re.compile(
+    r"\b(?:global(?:ly)? (?:rule|preference)|(?:in|for|across) (?:all|every|each)(?: one)?(?: of)? (?:my|our) (?:other )?"
+    r"(?:projects?|repos?|repositor(?:y|ies)|code ?bases?))\b",
+    re.IGNORECASE,
+)
+
+
+def is_for_all_projects(text: str) -> bool:
+    """Return whether a person wants what a text says in all their projects.
+
+    "In all projects" does not say so: it may mean the projects of one repository.
+    """
+    return bool(_ENGLISH.search(text)) or any(cues.everywhere.search(text) for cues in read_cues().values())
