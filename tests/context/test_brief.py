@@ -13,7 +13,7 @@ import pytest
 import opencode_memory
 from opencode_memory.context.brief import Brief, build_brief, render_brief
 from opencode_memory.context.brief_entries import HEADLINES, Wanted
-from opencode_memory.context.loaded_files import LoadedText, read_loaded_files
+from opencode_memory.context.loaded_files import read_loaded_files
 from opencode_memory.models import Category
 from opencode_memory.store.memory_store import MemoryStore
 
@@ -213,27 +213,6 @@ def test_statement_of_a_loaded_file_is_left_out(store: MemoryStore, tmp_path: Pa
     assert [memory.id for memory in shown.full] == [kept]
 
 
-def test_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
-    secret = tmp_path / "secret.md"
-    secret.write_text("The crane has two drivers.")
-    folder = tmp_path / "work"
-    folder.mkdir()
-    (folder / "AGENTS.md").symlink_to(secret)
-    (folder / "real.md").write_text("The pier has three gates.")
-    (folder / "CLAUDE.md").symlink_to(folder / "real.md")
-    loaded = read_loaded_files(folder)
-    assert not loaded.says("The crane has two drivers")
-    assert loaded.says("The pier has three gates")
-    assert read_loaded_files(tmp_path / "missing") == read_loaded_files(None) == LoadedText()
-
-
-def test_number_that_a_file_does_not_name_is_not_said_by_it(tmp_path: Path) -> None:
-    (tmp_path / "AGENTS.md").write_text("The server of the harbor listens on port 5128 on every machine.")
-    loaded = read_loaded_files(tmp_path)
-    assert loaded.says("The server of the harbor listens on port 5128 on every machine")
-    assert not loaded.says("The server of the harbor listens on port 5129 on every machine")
-
-
 def test_earlier_statement_is_folded_into_the_later_one(store: MemoryStore) -> None:
     remember(store, "The harbor stores its data in SQLite.", "decision", days=9)
     later = remember(store, "The harbor stores its data in PostgreSQL.", "decision", days=1)
@@ -258,3 +237,36 @@ def test_due_reminders_and_reviews_come_first_with_their_ids(store: MemoryStore)
     store.reminders.advance(reminder)
     store.edit(review, verified=True)
     assert not {"reminders", "reviews"} & set(brief(store).groups)
+
+
+LONG = "Handlers wrap their errors in AppError and log them once. " + "The wrapper keeps the cause of the error. " * 12
+"""A rule of 560 bytes."""
+
+
+def test_long_rule_is_shown_in_full_if_there_is_room(store: MemoryStore) -> None:
+    id_ = remember(store, LONG, "convention")
+    remember(store, "Cranes have two drivers")
+    shown = brief(store)
+    assert shown.groups["habits"] == (id_,)
+    assert f"- {LONG.strip()}" in shown.lines
+    assert id_ in {memory.id for memory in shown.full}
+
+
+def test_long_rule_is_cut_under_its_heading_if_there_is_little_room(store: MemoryStore) -> None:
+    id_ = remember(store, LONG, "convention")
+    for number in range(40):
+        remember(store, f"Crane {number} has two drivers and one engine of its own")
+    shown = brief(store, budget=160)
+    assert shown.groups["habits"] == (id_,)
+    assert id_ not in {memory.id for memory in shown.full}
+    (line,) = (line for line in shown.lines if line.startswith("- Handlers"))
+    assert line.startswith("- Handlers wrap their errors in AppError and log them once. ")
+    assert line.endswith(f" […] (cut, id {id_[-6:]})")
+    assert shown.tokens <= 160
+
+
+def test_text_of_many_bytes_is_never_shown_in_full(store: MemoryStore) -> None:
+    id_ = remember(store, LONG * 3, "blocker")
+    shown = brief(store, budget=100_000)
+    assert shown.groups["blockers"] == (id_,)
+    assert shown.full == ()

@@ -23,7 +23,16 @@ from opencode_memory.context.brief_entries import (
     Wanted,
     collect_entries,
 )
-from opencode_memory.context.headline import LONG_WORDS, SHORT_WORDS, format_excerpt, format_full, format_headline
+from opencode_memory.context.headline import (
+    FULL_BYTES,
+    LONG_BYTES,
+    LONG_WORDS,
+    SHORT_WORDS,
+    format_cut,
+    format_excerpt,
+    format_full,
+    format_headline,
+)
 from opencode_memory.models import Category, Memory
 
 if TYPE_CHECKING:
@@ -161,15 +170,19 @@ class _Fitting:
         self._used = count(_more(entries)) if entries else 0
 
     def brief(self) -> Brief:
-        """Add lines in full up to a share, then headlines, then lengthen headlines while there is room."""
+        """Add lines in full up to a share, then headlines, then lengthen both while there is room.
+
+        A rule that is too long for a line is cut first.
+        """
         self._add_given()
         rules = [entry for entry in self._entries if entry.group != OTHERS]
         has_more = len(rules) < len(self._entries)
         left = self._add_full(rules, self._budget * _FULL_SHARE if has_more else self._budget)
+        cut = [entry for entry in rules if entry.memory.id in self._lines and entry.excerpt is None]
         others = [*left, *(entry for entry in self._entries if entry.group == OTHERS)]
         others.sort(key=lambda entry: -entry.worth)
         self._add_headlines(others)
-        self._lengthen(others)
+        self._lengthen([*cut, *others])
         return self._finish()
 
     def _add_given(self) -> None:
@@ -185,14 +198,15 @@ class _Fitting:
         misses = 0
         room = {FOUND_BEFORE: self._budget * _FOUND_SHARE}
         for entry in rules:
-            line = self._format_full(entry) if misses < _MISSES else None
+            full = self._format_full(entry, FULL_BYTES) if misses < _MISSES else None
+            line = full or format_cut(entry.memory, at=self._at, before=entry.before)
             used = self._used
             limit = min(most, used + room.get(entry.group, self._budget))
-            if line is not None and self._add(entry, line, entry.group, limit):
+            if misses < _MISSES and self._add(entry, line, entry.group, limit):
                 if entry.group in room:
                     room[entry.group] -= self._used - used
                 misses = 0
-                if entry.excerpt is None:
+                if full is not None and entry.excerpt is None:
                     self._is_full.add(entry.memory.id)
             else:
                 misses += 1
@@ -209,37 +223,42 @@ class _Fitting:
                 break
 
     def _add(self, entry: Entry, line: str, group: str, most: float) -> bool:
-        heading = 0 if group in self._groups.values() else self._count(HEADLINES if group == OTHERS else GROUPS[group])
-        cost = self._count(line) + heading
+        cost = self._count(line) + self._count_heading(group)
         if self._used + cost > most:
             return False
         self._used += cost
         self._lines[entry.memory.id], self._groups[entry.memory.id] = line, group
         return True
 
-    def _lengthen(self, others: Sequence[Entry]) -> None:
-        """Replace headlines by the whole memories, and what is left by longer headlines, best first."""
-        shown = [entry for entry in others if entry.memory.id in self._lines]
+    def _lengthen(self, entries: Iterable[Entry]) -> None:
+        """Replace cut lines and headlines by the whole memories, and what is left by longer headlines, best first."""
+        shown = [entry for entry in entries if entry.memory.id in self._lines.keys() - self._is_full]
         for entry in shown:
-            if (line := self._format_full(entry)) is not None and self._replace(entry, line):
-                self._groups[entry.memory.id] = entry.group if entry.group in self._groups.values() else OTHERS
+            line = self._format_full(entry, FULL_BYTES if entry.group == OTHERS else LONG_BYTES)
+            if line is not None and self._replace(entry, line, entry.group):
                 self._is_full.add(entry.memory.id)
         for entry in shown:
-            if entry.memory.id not in self._is_full:
-                self._replace(entry, format_headline(entry.memory, most_words=LONG_WORDS))
+            if self._groups[entry.memory.id] == OTHERS and entry.memory.id not in self._is_full:
+                self._replace(entry, format_headline(entry.memory, most_words=LONG_WORDS), OTHERS)
 
-    def _replace(self, entry: Entry, line: str) -> bool:
-        difference = self._count(line) - self._count(self._lines[entry.memory.id])
+    def _replace(self, entry: Entry, line: str, group: str) -> bool:
+        difference = self._count(line) - self._count(self._lines[entry.memory.id]) + self._count_heading(group)
         if self._used + difference > self._budget:
             return False
         self._used += difference
-        self._lines[entry.memory.id] = line
+        self._lines[entry.memory.id], self._groups[entry.memory.id] = line, group
         return True
 
-    def _format_full(self, entry: Entry) -> str | None:
+    def _count_heading(self, group: str) -> int:
+        """Return the tokens of a group's heading; 0 if it stands there already."""
+        if group in self._groups.values():
+            return 0
+        return self._count(HEADLINES if group == OTHERS else GROUPS[group])
+
+    def _format_full(self, entry: Entry, most_bytes: int) -> str | None:
         if entry.excerpt is not None:
             return format_excerpt(entry.excerpt, entry.memory, at=self._at)
-        return format_full(entry.memory, at=self._at, before=entry.before)
+        return format_full(entry.memory, at=self._at, before=entry.before, most_bytes=most_bytes)
 
     def _finish(self) -> Brief:
         lines: list[str] = []

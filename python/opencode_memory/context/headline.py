@@ -17,8 +17,11 @@ ID_CHARACTERS: Final = 6
 SHORT_WORDS: Final = 6
 LONG_WORDS: Final = 12
 FULL_BYTES: Final = 400
-"""A longer memory is no line of a brief, unless it is a directive."""
-_DIRECTIVE_BYTES: Final = 1_200
+"""A longer memory is cut as long as others have no line yet, unless it is a directive."""
+LONG_BYTES: Final = 1_200
+"""A longer memory is never shown in full."""
+_CUT_BYTES: Final = 200
+"""Of a memory that governs work and is too long for a line."""
 _BEFORE_BYTES: Final = 80
 _MARKS: Final = re.compile(r"^(?:#{1,6}\s+|[-*]\s+|>\s+)+")
 _ARTICLE: Final = frozenset({"the", "a", "an"})
@@ -31,24 +34,51 @@ def tag(memory: Memory) -> str:
     return memory.id[-ID_CHARACTERS:]
 
 
-def format_full(memory: Memory, *, at: datetime, before: Sequence[Memory] = ()) -> str | None:
+def format_full(
+    memory: Memory, *, at: datetime, before: Sequence[Memory] = (), most_bytes: int = FULL_BYTES
+) -> str | None:
     """Format a memory in full on one line; None if it is too long for a line.
 
     Args:
         memory: The memory.
         at: The current time.
         before: Earlier statements on its subject, newest first; the newest of them is named.
+        most_bytes: Greatest length of the text. A directive may have ``LONG_BYTES``.
     """
-    text = one_line(escape(memory.content), 10 * _DIRECTIVE_BYTES)
-    if len(text.encode()) > (_DIRECTIVE_BYTES if memory.category is Category.DIRECTIVE else FULL_BYTES):
+    text = _read_line(memory)
+    if len(text.encode()) > (LONG_BYTES if memory.category is Category.DIRECTIVE else most_bytes):
         return None
-    notes = [age(memory.time, at=at)] if memory.category in _AGED else []
-    notes += [] if memory.is_confirmed else [origin(memory)]
-    notes += [f"due {age(due, at=at)}"] if (due := _find_due(memory, at)) is not None else []
     # The reader resolves a blocker, and ends a reminder or a review, by its id.
-    notes += [f"id {tag(memory)}"] if memory.category is Category.BLOCKER or due is not None else []
-    notes += [f"before: {one_line(escape(before[0].content), _BEFORE_BYTES)}"] if before else []
-    return f"- {_MARKS.sub('', text)}" + (f" ({'; '.join(notes)})" if notes else "")
+    has_id = memory.category is Category.BLOCKER or _find_due(memory, at) is not None
+    return _format(memory, text, f"id {tag(memory)}" if has_id else "", before, at)
+
+
+def format_cut(memory: Memory, *, at: datetime, before: Sequence[Memory] = ()) -> str:
+    """Format the beginning of a long memory on one line, with its id, by which ``get_memory`` shows the rest.
+
+    Args:
+        memory: The memory.
+        at: The current time.
+        before: As for ``format_full``.
+    """
+    return _format(memory, one_line(_read_line(memory), _CUT_BYTES), f"cut, id {tag(memory)}", before, at)
+
+
+def _format(memory: Memory, text: str, id_: str, before: Sequence[Memory], at: datetime) -> str:
+    due = _find_due(memory, at)
+    notes = [
+        age(memory.time, at=at) if memory.category in _AGED else "",
+        "" if memory.is_confirmed else origin(memory),
+        "" if due is None else f"due {age(due, at=at)}",
+        id_,
+        f"before: {one_line(escape(before[0].content), _BEFORE_BYTES)}" if before else "",
+    ]
+    listed = "; ".join(note for note in notes if note)
+    return f"- {text}" + (f" ({listed})" if listed else "")
+
+
+def _read_line(memory: Memory) -> str:
+    return _MARKS.sub("", one_line(escape(memory.content), 10 * LONG_BYTES))
 
 
 def _find_due(memory: Memory, at: datetime) -> datetime | None:
@@ -74,7 +104,7 @@ def format_headline(memory: Memory, *, most_words: int) -> str:
     >>> _shorten("The cache of the index is a file that nobody reads", 5)
     'cache of index is file …'
     """
-    return f"{tag(memory)} {_shorten(_MARKS.sub('', one_line(escape(memory.content), FULL_BYTES)), most_words)}"
+    return f"{tag(memory)} {_shorten(_read_line(memory), most_words)}"
 
 
 def _shorten(text: str, most_words: int) -> str:

@@ -1,6 +1,8 @@
-"""Files that a coding agent loads by itself, such as ``AGENTS.md``. A brief does not repeat what they say.
+"""Files that OpenCode loads by itself, such as ``AGENTS.md``. A brief does not repeat what they say.
 
-Only regular files in the folder itself are read, up to a limit. A symbolic link is not followed out of the folder.
+OpenCode loads the files of one name: those of the first name that exists in the folder or above it, up to the root of
+the repository. A file of another name is not loaded, so nothing is left out because of it. Only regular files are read,
+up to a limit, and a symbolic link is not followed out of its folder.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-NAMES: Final = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md", ".github/copilot-instructions.md")
+NAMES: Final = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
+"""In the order in which OpenCode looks for them."""
 MOST_BYTES: Final = 200_000
 """Read of one file."""
 _SHARE: Final = 0.85
@@ -19,7 +22,11 @@ _SHARE: Final = 0.85
 _LEAST_WORDS: Final = 3
 _STATEMENT: Final = re.compile(r"\n\s*\n|\n\s*(?:[-*+]|\d+[.)]|#{1,6})\s+|(?<=[.!?])\s+")
 _WORD: Final = re.compile(r"[^\W_]+(?:[-'.][^\W_]+)*")
-_NEGATIONS: Final = frozenset({"not", "never", "no", "don't", "without", "cannot", "can't", "avoid", "instead"})
+_LIMITS: Final = frozenset(
+    {"not", "never", "no", "don't", "without", "cannot", "can't", "avoid", "instead", "or", "either", "unless"}
+    | {"except", "if", "when", "where", "while", "until", "only", "but", "may", "might", "optional", "sometimes"}
+)
+"""Words that negate or limit a statement. A memory without them says something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +41,36 @@ class LoadedText:
         if len(words) < _LEAST_WORDS:
             return words in self.statements
         least = _SHARE * len(words)
-        negations, numbers = words & _NEGATIONS, _numbers(words)
+        limits, numbers = words & _LIMITS, _numbers(words)
         return any(
-            len(words & statement) >= least and negations == statement & _NEGATIONS and numbers <= statement
+            len(words & statement) >= least and limits == statement & _LIMITS and numbers <= statement
             for statement in self.statements
         )
 
 
 def read_loaded_files(folder: Path | None) -> LoadedText:
-    """Read the files of a folder; without a folder, or if no file can be read, the result is empty."""
+    """Read the files that OpenCode loads in a folder; without a folder, or if none can be read, the result is empty."""
     if folder is None:
         return LoadedText()
-    return LoadedText(tuple(_statements(_read(folder, name) for name in NAMES)))
+    folders = _find_folders(folder)
+    for name in NAMES:
+        if any(_exists(one / name) for one in folders):
+            return LoadedText(tuple(_statements(_read(one, name) for one in folders)))
+    return LoadedText()
+
+
+def _find_folders(folder: Path) -> list[Path]:
+    """Return a folder and those above it, up to the root of its repository; outside of a repository only itself."""
+    above = [folder, *folder.parents]
+    roots = (number for number, one in enumerate(above) if _exists(one / ".git"))
+    return above[: next(roots, 0) + 1]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False  # It is in a folder that may not be read, so the agent does not read it either.
 
 
 def _statements(texts: Iterable[str]) -> Iterable[frozenset[str]]:
