@@ -13,7 +13,7 @@ INVERTED: Final = ", not the other way round"
 """End of a statement that reverses an earlier one."""
 _OPENING: Final = r"((?:^|[.!?\n]\s*)(?:no|ok|okay|sorry|actually|hm+|ah|oh|wait)?[,.!]?\s*"
 _ANNOUNCEMENT: Final = re.compile(
-    rf"{_OPENING}(?:(?:please )?(?:forget|ignore|disregard|scrap) (?:about )?(?:what (?:i|we) (?:said|told you|wrote)|that|this|it|the|my)\b"
+    rf"{_OPENING}(?:(?:please )?(?:forget|ignore|disregard|scrap|scratch) (?:about )?(?:what (?:i|we) (?:said|told you|wrote)|that|this|it|the|my)\b"
     r"[^,;:.!?\n]{0,60}|i(?:'ve| have)? changed my mind(?: about [^,;:.!?\n]{1,40})?))\s*[,;:–—-]+\s+(?=\w)",
     re.IGNORECASE,
 )

@@ -4,9 +4,9 @@
 //! Refuses to understand grammar. A statement is a list of words with roles, found by short lists of cues.
 
 use super::super::stop_words::is_stop_word;
-use super::cues::{ADDS, IMPERATIVE, LIMITS, MOVES, SCOPE, STRONG, TENTATIVE, WEAK};
+use super::cues::{ADDS, IMPERATIVE, LIMITS, MOVES, PERMITS, SCOPE, STRONG, TENTATIVE, WEAK};
 use super::options::{GENERIC, family_of};
-use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_negations, mark_rejections};
+use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
 use super::values::{Kind, Value, date_at, value_at};
 use super::words::{MOST_WORDS, Role, Word, find, stem_of, words_of};
 
@@ -39,6 +39,10 @@ pub(super) struct Claim {
     pub is_order: bool,
     /// "the other way round".
     pub is_inverted: bool,
+    /// "you may", "is fine".
+    pub permits: bool,
+    /// Whether it says that something is no duty: "you do not need to", "is optional".
+    pub exempts: bool,
     /// Stems of the asserted words that name subject, circumstances and value.
     pub asserted: Vec<String>,
     /// Stems of the rejected words.
@@ -60,6 +64,7 @@ impl Claim {
         }
         let is_negative = mark_negations(&mut words);
         let (rejects_next, rejects_before) = (mark_rejections(&mut words), mark_ends(&mut words));
+        let exempts = mark_exemptions(&mut words);
         let has = |list: &[&[&str]]| list.iter().any(|phrase| find(&words, phrase).is_some());
         let always =
             words.iter().any(|word| matches!(word.text.as_str(), "always" | "only" | "every" | "must" | "should"));
@@ -90,6 +95,8 @@ impl Claim {
             is_tentative: has(TENTATIVE),
             is_order: always || is_imperative || words.iter().any(|word| word.text == "never"),
             is_inverted: has(&[&["other", "way", "round"], &["other", "way", "around"], &["vice", "versa"]]),
+            permits: has(PERMITS) && !is_negative,
+            exempts,
             asserted: Vec::new(),
             rejected: Vec::new(),
             scoped: Vec::new(),
@@ -97,7 +104,7 @@ impl Claim {
             values: Vec::new(),
             rejected_values: Vec::new(),
         };
-        for list in [STRONG, WEAK, ADDS] {
+        for list in [STRONG, WEAK, ADDS, if claim.permits { PERMITS } else { &[] }] {
             drop_phrases(&mut words, list);
         }
         drop_reasons(&mut words);

@@ -73,7 +73,45 @@ pub(super) const WEAK: &[&[&str]] = &[
     &["already"],
     &["as", "of"],
     &["after", "all"],
+    &["stays"],
+    &["remains"],
+    &["stay", "with"],
+    &["staying", "with"],
+    &["stick", "with"],
+    &["sticking", "with"],
 ];
+/// A statement with one of these permits what an earlier rule may forbid.
+pub(super) const PERMITS: &[&[&str]] = &[
+    &["may"],
+    &["you", "can"],
+    &["we", "can"],
+    &["feel", "free", "to"],
+    &["is", "fine"],
+    &["are", "fine"],
+    &["is", "ok"],
+    &["is", "okay"],
+    &["is", "allowed"],
+    &["are", "allowed"],
+    &["allowed", "to"],
+];
+/// The words between "not" and a duty that no longer holds.
+pub(super) const DUTIES: &[&[&str]] =
+    &[&["need", "to"], &["have", "to"], &["required", "to"], &["obliged", "to"], &["need", "for"]];
+/// The words before one of these are no longer a duty.
+pub(super) const EXEMPTS: &[&[&str]] = &[
+    &["is", "optional"],
+    &["are", "optional"],
+    &["is", "not", "needed"],
+    &["are", "not", "needed"],
+    &["is", "not", "required"],
+    &["are", "not", "required"],
+    &["is", "not", "necessary"],
+    &["are", "not", "necessary"],
+    &["is", "not", "mandatory"],
+    &["are", "not", "mandatory"],
+];
+/// Nouns of a change that is called off: "the move to Redis is cancelled".
+pub(super) const CHANGES: &[&str] = &["move", "switch", "migration", "change", "plan", "idea", "decision"];
 /// The words after one of these are rejected.
 pub(super) const REJECT_NEXT: &[&[&str]] = &[
     &["instead", "of"],
@@ -127,6 +165,12 @@ pub(super) const REJECT_BEFORE: &[&[&str]] = &[
     &["no", "longer", "applies"],
     &["no", "longer", "needed"],
     &["is", "history"],
+    &["is", "cancelled"],
+    &["was", "cancelled"],
+    &["has", "been", "cancelled"],
+    &["is", "canceled"],
+    &["was", "canceled"],
+    &["has", "been", "canceled"],
 ];
 pub(super) const ADDS: &[&[&str]] = &[
     &["also"],

@@ -1,7 +1,7 @@
 //! Compares what one statement rejects with what the other one asserts.
 
 use super::claim::{Claim, Cue};
-use super::values::Value;
+use super::values::{Kind, Value};
 use super::{FEW, Relation, family_words, reasons};
 
 /// Stems of words in front of what is chosen.
@@ -38,6 +38,14 @@ pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
     if has_other_subject && !extra.is_empty() && !newer.retracts && !same_kind {
         return Relation::Unrelated;
     }
+    if newer.exempts {
+        // "Comments are optional" leaves "comments are written in English" as it is.
+        return match extra.len() {
+            0 if older.is_order && !is_narrower => Relation::Replaces("says that it is no duty"),
+            few if few <= FEW => Relation::Contradicts(reasons::NO_DUTY),
+            _ => Relation::Unrelated,
+        };
+    }
     if is_narrower {
         return if extra.len() <= FEW { Relation::Contradicts(reasons::ELSEWHERE) } else { Relation::Unrelated };
     }
@@ -45,7 +53,8 @@ pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
         return Relation::Replaces("rejects what the older statement says");
     }
     // "Run `npm test` before you commit" says more than which tool is used.
-    let is_detail = same_kind && !chooses(older, &newer.rejected_values);
+    let is_tool = newer.rejected_values.iter().any(|value| matches!(value.kind, Kind::Option(_)));
+    let is_detail = same_kind && is_tool && !chooses(older, &newer.rejected_values);
     if !is_detail && (newer.retracts && extra.len() <= FEW + 1 || same_kind && extra.len() <= FEW) {
         return Relation::Replaces("says that it no longer holds");
     }
@@ -71,7 +80,7 @@ pub(super) fn compare_reversal(newer: &Claim, older: &Claim) -> Relation {
         .iter()
         .filter(|term| !core.contains(term) && !older.asserted.contains(term) && !words.contains(&term.as_str()));
     match extra.count() {
-        0 if newer.is_order || newer.cue == Cue::Strong => {
+        0 if newer.is_order || newer.permits || newer.cue == Cue::Strong => {
             Relation::Replaces("asserts what the older statement rejects")
         }
         count if count <= FEW => Relation::Contradicts(reasons::REVERSAL),

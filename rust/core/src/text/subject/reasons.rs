@@ -9,7 +9,8 @@ pub(super) const OTHER_NUMBER: &str = "the same words but for a number";
 pub(super) const TENTATIVE: &str = "suggests that something changed";
 pub(super) const LAST_NAME: &str = "the same words but for the last name";
 pub(super) const NAMED: &str = "rejects a tool that the older statement names";
+pub(super) const NO_DUTY: &str = "says that a part of it is no duty";
 
 /// All of them.
 pub(super) const BOTH_MAY_HOLD: &[&str] =
-    &[EXCEPTION, ELSEWHERE, REVERSAL, PERHAPS_ELSEWHERE, DIFFERENT, OTHER_NUMBER, TENTATIVE, LAST_NAME, NAMED];
+    &[EXCEPTION, ELSEWHERE, REVERSAL, PERHAPS_ELSEWHERE, DIFFERENT, OTHER_NUMBER, TENTATIVE, LAST_NAME, NAMED, NO_DUTY];

@@ -1,6 +1,6 @@
 //! Marks the words that a statement rejects: behind "not" and "instead of", and before "is gone".
 
-use super::cues::{MOVES, REASON, REJECT_BEFORE, REJECT_NEXT, SCOPE};
+use super::cues::{CHANGES, DUTIES, EXEMPTS, MOVES, REASON, REJECT_BEFORE, REJECT_NEXT, SCOPE};
 use super::words::{Role, Word, find};
 
 /// Words that a rejection such as "instead of X" covers.
@@ -136,7 +136,30 @@ pub(super) fn mark_rejections(words: &mut [Word]) -> bool {
 
 /// Reject the words before "is gone" and the like; whether there are any.
 pub(super) fn mark_ends(words: &mut [Word]) -> bool {
-    for phrase in REJECT_BEFORE {
+    let is_marked = reject_before(words, REJECT_BEFORE);
+    for word in words.iter_mut().filter(|word| is_marked && CHANGES.contains(&word.text.as_str())) {
+        word.role = Role::Dropped;
+    }
+    is_marked
+}
+
+/// Reject a duty that no longer holds: behind "you do not need to", and before "is optional"; whether there is one.
+pub(super) fn mark_exemptions(words: &mut [Word]) -> bool {
+    let mut found = reject_before(words, EXEMPTS);
+    for phrase in DUTIES {
+        let Some(at) = find(words, phrase) else { continue };
+        if words[at].role == Role::Rejected {
+            for word in &mut words[at..at + phrase.len()] {
+                word.role = Role::Dropped;
+            }
+            found = true;
+        }
+    }
+    found
+}
+
+fn reject_before(words: &mut [Word], phrases: &[&[&str]]) -> bool {
+    for phrase in phrases {
         let Some(at) = find(words, phrase) else { continue };
         let start = words[..at].iter().rposition(|word| word.ends).map_or(0, |end| end + 1);
         if start == at {

@@ -188,11 +188,59 @@ fn a_rule_for_the_future_gives_the_new_value() {
     for (older, newer) in [
         ("We use npm for all scripts.", "Use pnpm instead of npm."),
         ("We use jest.", "From now on use vitest."),
+        (
+            "The backend returns HTTP 500 for missing rights.",
+            "The backend returns HTTP 403 for missing rights, not 500.",
+        ),
         ("Write commit messages in German.", "From now on write commit messages in English."),
         ("The retry limit is 3.", "From now on the retry limit is 5."),
         ("Ask Anna to review migrations.", "From now on ask Ben to review migrations."),
     ] {
         let found = compare(newer, older, None);
         assert!(matches!(found, Relation::Replaces(_)), "{older} | {newer} -> {found:?}");
+    }
+}
+
+/// Statements that lift an earlier one without its opposite.
+const LIFTED: &[(&str, &str)] = &[
+    ("Never push to main directly.", "From now on you may push to main directly."),
+    ("Never push to main directly.", "Pushing to main directly is fine now."),
+    ("Never push to main directly.", "You can push to main directly."),
+    ("Do not edit generated files.", "Feel free to edit generated files."),
+    ("Never use default exports.", "Default exports are allowed."),
+    (
+        "Always run the full test suite before committing.",
+        "You don't need to run the full test suite before committing.",
+    ),
+    ("Always run the full test suite before committing.", "No need to run the full test suite before committing."),
+    ("Always sign commits.", "We don't have to sign commits any more."),
+    ("Always sign commits.", "Signing commits is optional."),
+    ("Always sign commits.", "Signing commits is not required."),
+    ("We switched to MySQL for the ledger.", "The move to MySQL for the ledger is cancelled."),
+    ("We use MySQL for the ledger.", "The switch to MySQL for the ledger was canceled."),
+    ("We use MySQL for the ledger.", "PostgreSQL stays for the ledger."),
+    ("We use MySQL for the ledger.", "We stay with PostgreSQL for the ledger."),
+];
+/// Permissions and exemptions that leave the other statement as it is.
+const NOT_LIFTED: &[(&str, &str)] = &[
+    ("Comments are written in English.", "Comments are optional."),
+    ("Never push to main directly.", "You may push to release branches."),
+    ("Never push to main directly.", "You may push to main directly for hotfixes."),
+    ("Never log in as root.", "Users can log in with a passkey."),
+    ("Always run the linter before committing.", "You don't need to run the linter in the docs folder."),
+    ("Always sign commits.", "You don't need to sign off the release notes."),
+    ("Never edit generated files.", "You may not edit vendored files."),
+    ("The cache stays warm for a day.", "The session stays open for an hour."),
+];
+
+#[test]
+fn a_statement_that_lifts_a_rule_replaces_it() {
+    for (older, newer) in LIFTED {
+        let found = compare(newer, older, None);
+        assert!(matches!(found, Relation::Replaces(_)), "{older} | {newer} -> {found:?}");
+    }
+    for (older, newer) in NOT_LIFTED {
+        let found = compare(newer, older, Some(0.7));
+        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
     }
 }
