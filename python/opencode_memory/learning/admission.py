@@ -8,6 +8,7 @@ finding of the agent, solution, command
 weak statement                                         active if the same statement occurred in enough other
                                                        sessions, or if it changes an active memory about the
                                                        same subject; otherwise only counted
+any other sentence of the person                       active if it is about an earlier statement of theirs
 directive or procedure that the person did not type    waits: never injected, shown by ``review``
 =====================================================  =======================================================
 
@@ -60,7 +61,7 @@ def quarantines(candidate: Candidate) -> bool:
 def _is_sufficient(candidate: Candidate, elsewhere: int, *, changes_active: bool) -> bool:
     if candidate.is_weak:
         is_repeated = 0 < candidate.needs_sessions <= elsewhere
-        return is_repeated or (candidate.needs_subject and changes_active)
+        return is_repeated or changes_active
     if candidate.is_persons:
         return True
     if candidate.category is Category.PROCEDURE:

@@ -22,8 +22,9 @@ from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
+from opencode_memory.learning.later_words import REASON, find_earlier_statement
 from opencode_memory.learning.rejections import is_rejected
-from opencode_memory.models import Category, NewMemory, RememberStatus, Scope, Source, Status, Trust
+from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Scope, Source, Status, Trust
 from opencode_memory.store.learning_state import Batch, Progress
 from opencode_memory.text.emails import mask_emails
 
@@ -155,15 +156,18 @@ class Learner:
                 state=state.to_json(),
                 processed=_new_names(info, fresh, copies),
                 sightings=_count_sightings(found, project),
-                memories=[_build_memory(candidate, status, info, project) for candidate, status in admitted],
+                memories=[_build_memory(candidate, status, info, project) for candidate, status, _ in admitted],
                 feed=feed,
                 progress=progress,
             )
         )
         by_status = [
             (result.id, Status.CANDIDATE if result.status is RememberStatus.KEPT else status)
-            for result, (_, status) in zip(results, admitted, strict=True)
+            for result, (_, status, _) in zip(results, admitted, strict=True)
         ]
+        for (id_, status), (_, _, earlier) in zip(by_status, admitted, strict=True):
+            if earlier is not None and status is Status.ACTIVE:
+                self._link(id_, earlier)
         return LearningResult(
             messages=len(fresh) - len(copies),
             active=tuple(id_ for id_, status in by_status if status is Status.ACTIVE),
@@ -187,17 +191,28 @@ class Learner:
 
     def _admit(
         self, found: Sequence[Candidate], project: str | None, session: str
-    ) -> Iterator[tuple[Candidate, Status]]:
-        """Yield the candidates that are stored, without those that the user has rejected or reworded before."""
+    ) -> Iterator[tuple[Candidate, Status, Memory | None]]:
+        """Yield the candidates that are stored, each with the earlier statement that it is about.
+
+        Those that the user has rejected or reworded before are left out.
+        """
         keys = [candidate.normal_form or "" for candidate in found]
         counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
         for candidate, count in zip(found, counts, strict=True):
-            changes_active = candidate.needs_subject and self._changes_active(candidate, project)
+            earlier = find_earlier_statement(self._store, candidate, project)
+            changes_active = earlier is not None or (
+                candidate.needs_subject and self._changes_active(candidate, project)
+            )
             status = admit(candidate, elsewhere=count if candidate.normal_form else 0, changes_active=changes_active)
             if candidate.topic == f"session:{session}" and self._has_digest(session):
                 continue  # The summary of a digest is better.
             if status is not None and not is_rejected(self._store, candidate, project):
-                yield candidate, status
+                yield candidate, status, earlier
+
+    def _link(self, later: str, earlier: Memory) -> None:
+        """Link a memory to the earlier one that it is about, unless it has replaced that one."""
+        if later != earlier.id and self._store.get(earlier.id).status is Status.ACTIVE:
+            self._store.link(later, earlier.id, "contradicts", REASON)
 
     def _changes_active(self, candidate: Candidate, project: str | None) -> bool:
         return self._store.learning.find_same_subject(candidate.content, project) is not None

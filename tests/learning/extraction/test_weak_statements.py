@@ -57,6 +57,21 @@ def test_other_sentence_is_no_weak_candidate(text):
     assert weak(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The move to port 8090 did not happen, so it is 8080 again.",
+        "Starting today the staging server listens on port 8090.",
+    ],
+    ids=["complaint", "at hand"],
+)
+def test_sentence_that_may_be_about_an_earlier_statement_is_a_remark(text):
+    (one,) = weak(text)
+
+    assert one.is_remark
+    assert (one.needs_sessions, one.needs_subject, one.normal_form) == (0, False, None)
+
+
 def test_sentence_with_a_path_is_not_counted():
     (one,) = weak("Continue with the plan of /home/ann/shop/plans/import.md in the usual way.")
 

@@ -33,6 +33,7 @@ class Candidate:
         needs_sessions: Number of other sessions of the project in which the same normal form must have occurred; 0 if
             the statement is stored at once.
         needs_subject: Whether the statement is stored as well if it changes an active memory about the same subject.
+        is_remark: Whether no rule takes it for lasting, so that it is stored only if it is about an earlier statement.
         is_foreign: Whether its words stood in a tool result, a file or a web page of the session.
         is_observed: Whether it records a command that succeeded in the session.
         is_global: Whether the person wants it in all projects.
@@ -53,6 +54,7 @@ class Candidate:
     is_copy: bool = False
     needs_sessions: int = 0
     needs_subject: bool = False
+    is_remark: bool = False
     is_foreign: bool = False
     is_observed: bool = False
     is_global: bool = False
@@ -60,7 +62,7 @@ class Candidate:
     @property
     def is_weak(self) -> bool:
         """Whether the statement alone is no reason to store it."""
-        return self.needs_sessions > 0 or self.needs_subject
+        return self.needs_sessions > 0 or self.needs_subject or self.is_remark
 
     def with_source(self, message: str, at_ms: int, *, is_copy: bool = False) -> Self:
         """Return a copy with its source message."""
@@ -84,6 +86,7 @@ class Candidate:
             "is_copy": self.is_copy,
             "needs_sessions": self.needs_sessions,
             "needs_subject": self.needs_subject,
+            "is_remark": self.is_remark,
             "is_foreign": self.is_foreign,
             "is_observed": self.is_observed,
             "is_global": self.is_global,

@@ -21,14 +21,15 @@ LONGEST_TYPED: Final = 1_200
 STANDS_FROM: Final = 0.8
 """Share of a quotation's triples that must be known. Less than all, because a word at its edges may be cut."""
 _LONGEST_OUTPUT: Final = 12_000
-_MOST_WINDOWS: Final = 16
+_MOST_WINDOWS: Final = 32
 _AROUND: Final = 160
 _SIGNS: Final = re.compile(
     r"\b(?:[Aa]lways|ALWAYS|[Nn]ever|NEVER|[Mm]ust|MUST|[Dd]o not|DO NOT|[Dd]on't|[Mm]ake sure|[Ee]nsure|[Ii]nstead of"
     r"|[Rr]emember|REMEMBER|IMPORTANT|[Ii]mportant:|[Ff]rom now on|[Bb]y default|[Pp]refer(?:red)?|[Ss]hould|[Ee]very time"
-    r"|[Bb]efore (?:you|each|every)|[Ii]gnore (?:all|any|the|previous)|[Nn]o longer|[Oo]nly use|[Uu]se only)\b"
+    r"|[Bb]efore (?:you|each|every)|[Ii]gnore (?:all|any|the|previous)|[Nn]o longer|[Oo]nly use|[Uu]se only"
+    r"|[Yy]ou (?:can|may)|[Ff]ree to|[Aa]llowed|[Oo]ptional|[Aa]ny ?more|is (?:fine|ok|okay|over|off)|again)\b"
 )
-"""Words of a standing instruction. Text of an output without them is not hashed, because no rule stores it."""
+"""Words of a standing instruction, or of one that is lifted. Text of an output without them is not hashed, because no rule stores it."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED_LINE: Final = re.compile(r"^\s*(?:>| {4}|\t|\|)")

@@ -1,7 +1,9 @@
 """Weak statements: declarative sentences of a person without a sign that they are lasting.
 
 One of them is stored only if the person says it in three sessions, or if it changes an active memory about the same
-subject, for example "the staging port is 8090". Otherwise its hash is counted and its words are forgotten.
+subject, for example "the staging port is 8090". Otherwise its hash is counted and its words are forgotten. Sentences
+about the work at hand, complaints and the like are remarks: they are stored only if they are about an earlier statement of
+the person, and not even counted.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ MOST_PER_MESSAGE: Final = 4
 OTHER_SESSIONS: Final = 2
 """Number of other sessions in which the person must have said the same."""
 RULE: Final = "said again"
+_RULE_OF_REMARKS: Final = "said later"
 _LEAST_WORDS: Final = 3
 _LEAST_WORDS_OF_REPETITION: Final = 6
 _MOST_WORDS: Final = 40
@@ -42,24 +45,37 @@ _NO_COMPLAINT: Final = re.compile(
 )
 """Words of a complaint that also say where something is, or that it changed."""
 _ABOUT_THE_TALK: Final = re.compile(
-    r"^(?:(?:you|u)\b(?! (?:should|must|need to|have to|can)\b)|i(?:'ve| have| just)? (?:see|saw|got|get|tried|"
+    r"^(?:(?:you|u)\b(?! (?:should|must|may|need to|have to|can|do(?:n'?t| not) (?:need|have) to)\b)"
+    r"(?!'re free| are free| needn'?t)|i(?:'ve| have| just)? (?:see|saw|got|get|tried|"
     r"ran|did|asked|noticed|added|pushed|opened)\b)",
     re.IGNORECASE,
 )
 """Beginning of a sentence about what the agent or the person has just done."""
+_DEFECT: Final = re.compile(
+    r"\b(?:still|broken|bugs?|buggy|fail(?:s|ed|ing)?|errors?|wrong|stuck|hangs?|weird|strange|"
+    r"(?:does|is)(?:n'?t| not) (?:work|working|right))\b",
+    re.IGNORECASE,
+)
+"""Words of a complaint that say nothing about what holds."""
 _WISH: Final = re.compile(r"\b(?:i|we)(?:'d| would)? (?:prefer|like|want|hate|love|rather)\b", re.IGNORECASE)
 
 
 def find_weak_statements(message: str, sentences: Sequence[Sentence]) -> tuple[Candidate, ...]:
-    """Return the weak statements among the sentences in which no other rule has found a statement.
+    """Return the weak statements and the remarks among the sentences in which no other rule has found a statement.
 
     A message of many sentences is not counted: its sentences recur with it, as in the prompt of a tool.
     """
     if len(message) > LONGEST_MESSAGE:
         return ()
-    plain = [sentence for sentence in map(_cut_task, sentences) if _is_plain(sentence)]
-    made = (_make_candidate(sentence, is_single=len(sentences) <= MOST_PER_MESSAGE) for sentence in plain)
-    return tuple(candidate for candidate in made if candidate is not None)[:MOST_PER_MESSAGE]
+    is_single = len(sentences) <= MOST_PER_MESSAGE
+    plain, remarks = [], []
+    for sentence in sentences:
+        cut = _cut_task(sentence)
+        if _is_plain(cut):
+            plain.append(_make_candidate(cut, is_single=is_single))
+        elif _is_remark(sentence):
+            remarks.append(_make_remark(sentence))
+    return tuple(candidate for candidate in (*plain, *remarks) if candidate is not None)[:MOST_PER_MESSAGE]
 
 
 def _cut_task(sentence: Sentence) -> Sentence:
@@ -76,6 +92,21 @@ def _is_plain(sentence: Sentence) -> bool:
         return False
     said = _NO_COMPLAINT.sub("", sentence.core)
     return not (is_hypothesis(said) or is_complaint(said) or is_about_work_at_hand(sentence.core))
+
+
+def _is_remark(sentence: Sentence) -> bool:
+    if sentence.is_question or len(sentence.core.split()) > _MOST_WORDS or QUOTE in sentence.text:
+        return False
+    return not (_ABOUT_THE_TALK.match(sentence.core) or is_hypothesis(sentence.core) or _DEFECT.search(sentence.core))
+
+
+def _make_remark(sentence: Sentence) -> Candidate | None:
+    made = _make_candidate(sentence, is_single=False)
+    return (
+        None
+        if made is None
+        else replace(made, category=Category.FACT, rule=_RULE_OF_REMARKS, needs_subject=False, is_remark=True)
+    )
 
 
 def _make_candidate(sentence: Sentence, *, is_single: bool) -> Candidate | None:
