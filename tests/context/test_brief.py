@@ -76,8 +76,9 @@ def test_summary_is_shown_only_with_what_it_leaves_open(store: MemoryStore) -> N
     remember(store, "Done: the pier\nOpen: the ledger test fails", "conversation", topic="session:ses_1", days=2)
     remember(store, "Done: the gate\nOpen: nothing fails now", "conversation", topic="session:ses_2", days=1)
     assert brief(store).lines == ("Left open in the last session:", "- nothing fails now (1 d ago)")
-    own = replace(WANTED, session="ses_2")
-    assert brief(store, own).lines == ("Left open in the last session:", "- the ledger test fails (2 d ago)")
+    # Session 2 began after session 1, and its own summary says what is left.
+    assert brief(store, replace(WANTED, session="ses_2")).lines == ()
+    assert brief(store, replace(WANTED, session="ses_1")).lines == brief(store).lines
     # The model does not see the whole summary.
     assert [memory.category for memory in brief(store).headlines] == [Category.CONVERSATION]
 
@@ -270,3 +271,24 @@ def test_text_of_many_bytes_is_never_shown_in_full(store: MemoryStore) -> None:
     shown = brief(store, budget=100_000)
     assert shown.groups["blockers"] == (id_,)
     assert shown.full == ()
+
+
+def test_later_word_stands_above_the_rule_that_it_lifts_with_both_ages(store: MemoryStore) -> None:
+    rule = remember(store, "Never touch vendor/stripe-shim", "directive", days=9)
+    remember(store, "Always run the linter", "directive", days=5)
+    later = remember(store, "You can edit vendor/stripe-shim like any other folder", days=2)
+    assert brief(store).groups["others"] == (later,)
+    store.link(later, rule, "contradicts", "said later about the same subject")
+    assert brief(store).lines == (
+        "Directives:",
+        "- You can edit vendor/stripe-shim like any other folder (2 d ago)",
+        "- Never touch vendor/stripe-shim (1 w ago)",
+        "- Always run the linter",
+    )
+
+
+def test_word_of_an_agent_stands_above_no_rule_of_the_person(store: MemoryStore) -> None:
+    rule = remember(store, "Never touch vendor/stripe-shim", "directive", days=9)
+    noted = remember(store, "The folder vendor/stripe-shim may be edited", days=2, trust="agent")
+    store.link(noted, rule, "contradicts", "said later about the same subject")
+    assert brief(store).groups == {"directives": (rule,), "others": (noted,)}

@@ -199,7 +199,7 @@ class _Fitting:
         room = {FOUND_BEFORE: self._budget * _FOUND_SHARE}
         for entry in rules:
             full = self._format_full(entry, FULL_BYTES) if misses < _MISSES else None
-            line = full or format_cut(entry.memory, at=self._at, before=entry.before)
+            line = full or format_cut(entry.memory, at=self._at, before=entry.before, is_aged=entry.is_aged)
             used = self._used
             limit = min(most, used + room.get(entry.group, self._budget))
             if misses < _MISSES and self._add(entry, line, entry.group, limit):
@@ -258,7 +258,7 @@ class _Fitting:
     def _format_full(self, entry: Entry, most_bytes: int) -> str | None:
         if entry.excerpt is not None:
             return format_excerpt(entry.excerpt, entry.memory, at=self._at)
-        return format_full(entry.memory, at=self._at, before=entry.before, most_bytes=most_bytes)
+        return format_full(entry.memory, at=self._at, before=entry.before, is_aged=entry.is_aged, most_bytes=most_bytes)
 
     def _finish(self) -> Brief:
         lines: list[str] = []

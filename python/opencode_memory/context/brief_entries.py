@@ -8,10 +8,9 @@ project. These are shown in full. All other memories are ``OTHERS``.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.context.folding import Folded, fold
 from opencode_memory.context.in_sight import InSight
 from opencode_memory.context.loaded_files import LoadedText
+from opencode_memory.context.recent_sessions import find_left_open
 from opencode_memory.context.usefulness import is_wrong
 from opencode_memory.errors import NotFoundError
 from opencode_memory.models import Category, Memory, Status
@@ -46,6 +46,9 @@ GROUPS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The headings of the groups, in order."""
+_ORDER: Final = {group: place for place, group in enumerate(GROUPS)}
+_ABOVE: Final = 1e-6
+"""Added to the worth of what stands directly above another entry."""
 HEADLINES: Final = "Also known; a line that begins with an id is a headline (get_memory shows it in full):"
 """The heading of ``OTHERS`` if not all of them are shown in full."""
 FACT_SHEET: Final = "project:facts"
@@ -58,13 +61,6 @@ _RECENT_DAYS: Final = 45.0
 _SEVERAL_SESSIONS: Final = 2
 _PLACES: Final = 100.0
 """After so many nearer memories, nearness has fallen to a third; about as many get a place in a full brief."""
-_MOST_SUMMARIES: Final = 20
-_OPEN_DAYS: Final = 60
-_SUMMARY: Final = "session:"
-"""Beginning of the topic of a session's summary; the id of the session follows."""
-SESSION_TAG: Final = "session"
-"""Tag of a summary that an agent gave at the end of a session."""
-_OPEN: Final = re.compile(r"^Open: (?P<text>\S.*)$", re.MULTILINE)
 _RULES: Final = (Category.DIRECTIVE, Category.CONVENTION, Category.PREFERENCE)
 
 
@@ -107,6 +103,7 @@ class Entry:
         worth: How important it is if not everything fits.
         before: Earlier statements on its subject, newest first.
         excerpt: The part of it to show; None for the whole.
+        is_aged: Whether its age is shown, because another entry speaks against it.
     """
 
     memory: Memory
@@ -114,6 +111,7 @@ class Entry:
     worth: float
     before: tuple[Memory, ...] = ()
     excerpt: str | None = None
+    is_aged: bool = False
 
 
 def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list[Entry]:
@@ -149,9 +147,28 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
         )
         for memory in memories
     ]
-    entries += _find_left_open(store, wanted, at=at)
-    order = list(GROUPS)
-    return sorted(entries, key=lambda entry: (order.index(entry.group), -entry.worth))
+    entries = _place_later_first(entries, folded)
+    left = find_left_open(store, wanted.project, wanted.session, at=at)
+    if left is not None and left[0] not in wanted.known:
+        entries.append(Entry(memory=left[0], group="left_open", worth=1.0, excerpt=left[1]))
+    return sorted(entries, key=lambda entry: (_ORDER[entry.group], -entry.worth))
+
+
+def _place_later_first(entries: Iterable[Entry], folded: Iterable[Folded]) -> list[Entry]:
+    """Place what the person said later directly above the statement that it speaks against, both with their ages."""
+    by_id = {entry.memory.id: entry for entry in entries}
+    # The oldest first, so that the newest of three stands above both.
+    for one in sorted(folded, key=lambda one: one.memory.time):
+        for id_ in one.beside:
+            later, older = by_id.get(one.memory.id), by_id.get(id_)
+            if later is None or older is None:
+                continue
+            is_lower = _ORDER[later.group] > _ORDER[older.group]
+            group = older.group if is_lower and later.memory.is_confirmed else later.group
+            worth = max(later.worth, older.worth) if group == older.group else older.worth
+            by_id[id_] = replace(older, worth=worth, is_aged=True)
+            by_id[one.memory.id] = replace(later, group=group, worth=max(later.worth, worth + _ABOVE), is_aged=True)
+    return list(by_id.values())
 
 
 def _read(store: MemoryStore, wanted: Wanted, at: datetime) -> list[Memory]:
@@ -175,30 +192,6 @@ def _read(store: MemoryStore, wanted: Wanted, at: datetime) -> list[Memory]:
 def _may_read(memory: Memory, project: str | None, at: datetime) -> bool:
     is_expired = memory.expires_at is not None and memory.expires_at <= at
     return memory.status is Status.ACTIVE and memory.project in {None, project} and not is_expired
-
-
-def _find_left_open(store: MemoryStore, wanted: Wanted, *, at: datetime) -> Iterator[Entry]:
-    """Yield the open end of the newest summary of another session, if that summary names one."""
-    for summary in store.list(project=wanted.project, category=Category.CONVERSATION, limit=_MOST_SUMMARIES):
-        topic = summary.topic or ""
-        if not topic.startswith(_SUMMARY) or topic == f"{_SUMMARY}{wanted.session}":
-            continue
-        open_end = _OPEN.search(summary.content)
-        is_recent = at - summary.time <= timedelta(days=_OPEN_DAYS)
-        if open_end is not None and is_recent and summary not in wanted.known:
-            yield Entry(memory=summary, group="left_open", worth=1.0, excerpt=open_end["text"])
-        return
-
-
-def read_recent_sessions(store: MemoryStore, project: str | None, *, most: int) -> list[Memory]:
-    """Return the newest summaries of sessions, at most one for each session."""
-    summaries = store.list(project=project, category=Category.CONVERSATION, limit=_MOST_SUMMARIES)
-    found = [memory for memory in summaries if (memory.topic or "").startswith(_SUMMARY)]
-    found += store.list(project=project, tag=SESSION_TAG, limit=_MOST_SUMMARIES)
-    newest: dict[str, Memory] = {}
-    for memory in sorted(found, key=lambda memory: memory.time, reverse=True):
-        newest.setdefault((memory.topic or "").removeprefix(_SUMMARY) or memory.session or memory.id, memory)
-    return [*newest.values()][:most]
 
 
 def _fold(store: MemoryStore, memories: Sequence[Memory]) -> list[Folded]:

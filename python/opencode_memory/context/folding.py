@@ -27,10 +27,12 @@ class Folded:
     Attributes:
         memory: The newest statement.
         before: The earlier ones, newest first.
+        beside: Ids of earlier statements of the view that may still hold.
     """
 
     memory: Memory
     before: tuple[Memory, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 def fold(
@@ -58,7 +60,14 @@ def fold(
         for id_ in _latest_first(memory.id, later):
             if id_ not in replaced:
                 placed.setdefault(id_)
-    return [Folded(by_id[id_], before_of(id_, earlier)) for id_ in placed]
+    return [
+        Folded(
+            by_id[id_],
+            before_of(id_, earlier),
+            tuple(one.memory.id for one in earlier.get(id_, ()) if one.memory.id in placed),
+        )
+        for id_ in placed
+    ]
 
 
 def fold_hits(

@@ -35,7 +35,12 @@ def tag(memory: Memory) -> str:
 
 
 def format_full(
-    memory: Memory, *, at: datetime, before: Sequence[Memory] = (), most_bytes: int = FULL_BYTES
+    memory: Memory,
+    *,
+    at: datetime,
+    before: Sequence[Memory] = (),
+    is_aged: bool = False,
+    most_bytes: int = FULL_BYTES,
 ) -> str | None:
     """Format a memory in full on one line; None if it is too long for a line.
 
@@ -43,6 +48,7 @@ def format_full(
         memory: The memory.
         at: The current time.
         before: Earlier statements on its subject, newest first; the newest of them is named.
+        is_aged: Whether its age is shown in any case.
         most_bytes: Greatest length of the text. A directive may have ``LONG_BYTES``.
     """
     text = _read_line(memory)
@@ -50,24 +56,26 @@ def format_full(
         return None
     # The reader resolves a blocker, and ends a reminder or a review, by its id.
     has_id = memory.category is Category.BLOCKER or _find_due(memory, at) is not None
-    return _format(memory, text, f"id {tag(memory)}" if has_id else "", before, at)
+    return _format(memory, text, f"id {tag(memory)}" if has_id else "", before, at, is_aged=is_aged)
 
 
-def format_cut(memory: Memory, *, at: datetime, before: Sequence[Memory] = ()) -> str:
+def format_cut(memory: Memory, *, at: datetime, before: Sequence[Memory] = (), is_aged: bool = False) -> str:
     """Format the beginning of a long memory on one line, with its id, by which ``get_memory`` shows the rest.
 
     Args:
         memory: The memory.
         at: The current time.
         before: As for ``format_full``.
+        is_aged: As for ``format_full``.
     """
-    return _format(memory, one_line(_read_line(memory), _CUT_BYTES), f"cut, id {tag(memory)}", before, at)
+    text = one_line(_read_line(memory), _CUT_BYTES)
+    return _format(memory, text, f"cut, id {tag(memory)}", before, at, is_aged=is_aged)
 
 
-def _format(memory: Memory, text: str, id_: str, before: Sequence[Memory], at: datetime) -> str:
+def _format(memory: Memory, text: str, id_: str, before: Sequence[Memory], at: datetime, *, is_aged: bool) -> str:
     due = _find_due(memory, at)
     notes = [
-        age(memory.time, at=at) if memory.category in _AGED else "",
+        age(memory.time, at=at) if is_aged or before or memory.category in _AGED else "",
         "" if memory.is_confirmed else origin(memory),
         "" if due is None else f"due {age(due, at=at)}",
         id_,

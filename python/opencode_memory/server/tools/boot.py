@@ -9,9 +9,10 @@ from typing import Annotated
 from pydantic import Field
 
 from opencode_memory.context.brief import build_brief
-from opencode_memory.context.brief_entries import Wanted, read_recent_sessions
+from opencode_memory.context.brief_entries import Wanted
 from opencode_memory.context.headline import format_lines
 from opencode_memory.context.loaded_files import read_loaded_files
+from opencode_memory.context.recent_sessions import read_recent_sessions
 from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.server.answers import Answer, format_project, join_lines
 from opencode_memory.server.call import Call

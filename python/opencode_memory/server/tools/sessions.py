@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from opencode_memory import entities
-from opencode_memory.context.brief_entries import SESSION_TAG
+from opencode_memory.context.recent_sessions import SESSION_TAG
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import Scope, Session
 from opencode_memory.server.answers import Answer, join_lines

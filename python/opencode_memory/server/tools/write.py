@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from opencode_memory._core import redact
-from opencode_memory.context.brief_entries import SESSION_TAG
+from opencode_memory.context.recent_sessions import SESSION_TAG
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.learning.review import REPLACES
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, RememberResult, RememberStatus, Scope, Status, Trust
