@@ -1,8 +1,8 @@
 """Searches memories in a process of an earlier version of the package, for ``earlier_version``.
 
 The interpreter of that version's environment runs this file by its path, so it imports nothing of this repository. It
-needs numpy, and works with versions that have ``MemoryStore.recall``. Each line of the standard input is a request, which
-is answered by the milliseconds that it took by each clock.
+needs numpy, and works with versions that have ``MemoryStore.recall``. Each line of the standard input is a request,
+which is answered by the milliseconds that it took by each clock.
 """
 
 from __future__ import annotations

@@ -292,3 +292,16 @@ def test_word_of_an_agent_stands_above_no_rule_of_the_person(store: MemoryStore)
     noted = remember(store, "The folder vendor/stripe-shim may be edited", days=2, trust="agent")
     store.link(noted, rule, "contradicts", "said later about the same subject")
     assert brief(store).groups == {"directives": (rule,), "others": (noted,)}
+
+
+@pytest.mark.parametrize("days", [2, 20])
+def test_rule_of_the_project_stands_above_the_contradicting_rule_for_all_projects(
+    store: MemoryStore, days: int
+) -> None:
+    remember(store, "Always use pnpm to install packages", "directive", project=None, days=9)
+    remember(store, "Always use npm to install packages", "directive", days=days)
+    remember(store, "Always answer in German", "directive", project=None)
+    lines = brief(store).lines
+    own = lines.index(f"- Always use npm to install packages ({'2 d' if days == 2 else '2 w'} ago)")
+    assert lines[own + 1] == "- Always use pnpm to install packages (in all projects; 1 w ago)"
+    assert "- Always answer in German" in lines

@@ -89,11 +89,16 @@ def test_agent_takes_the_place_of_no_protected_statement(store: MemoryStore, pro
 
 def test_memory_of_another_project_is_no_earlier_statement(store: MemoryStore) -> None:
     elsewhere = store.remember("The API supports paging.", project="other").id
-    everywhere = store.remember("The API supports paging.", scope="global").id
     new = store.remember("The API does not support paging.").id
     store.link(new, elsewhere, "contradicts")
+    assert earlier(store, new, elsewhere) == {}
+
+
+def test_global_statement_that_a_project_contradicts_stands_behind_it_and_stays(store: MemoryStore) -> None:
+    everywhere = store.remember("The API supports paging.", scope="global").id
+    new = store.remember("The API does not support paging.").id
     assert {found.kind for found in store.related(new) if found.memory.id == everywhere} == {"contradicts"}
-    assert earlier(store, new, everywhere, elsewhere) == {}
+    assert earlier(store, new, everywhere) == {new: [("The API supports paging.", False)]}
 
 
 def test_unknown_id_has_no_earlier_statement(store: MemoryStore) -> None:

@@ -155,7 +155,10 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
 
 
 def _place_later_first(entries: Iterable[Entry], folded: Iterable[Folded]) -> list[Entry]:
-    """Place what the person said later directly above the statement that it speaks against, both with their ages."""
+    """Place what the person said later directly above the statement that it speaks against, both with their ages.
+
+    What holds in one project stands above what holds in all of them.
+    """
     by_id = {entry.memory.id: entry for entry in entries}
     # The oldest first, so that the newest of three stands above both.
     for one in sorted(folded, key=lambda one: one.memory.time):

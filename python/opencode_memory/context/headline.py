@@ -48,7 +48,7 @@ def format_full(
         memory: The memory.
         at: The current time.
         before: Earlier statements on its subject, newest first; the newest of them is named.
-        is_aged: Whether its age is shown in any case.
+        is_aged: Whether its age is shown in any case, and that it holds in all projects.
         most_bytes: Greatest length of the text. A directive may have ``LONG_BYTES``.
     """
     text = _read_line(memory)
@@ -75,6 +75,7 @@ def format_cut(memory: Memory, *, at: datetime, before: Sequence[Memory] = (), i
 def _format(memory: Memory, text: str, id_: str, before: Sequence[Memory], at: datetime, *, is_aged: bool) -> str:
     due = _find_due(memory, at)
     notes = [
+        "in all projects" if is_aged and memory.project is None else "",
         age(memory.time, at=at) if is_aged or before or memory.category in _AGED else "",
         "" if memory.is_confirmed else origin(memory),
         "" if due is None else f"due {age(due, at=at)}",

@@ -31,7 +31,7 @@ pub struct Earlier {
 
 impl Engine {
     /// Find for each of these memories, by their full ids, the earlier statements of its project on its subject, newest
-    /// first. An unknown id has none.
+    /// first, and the global ones that it contradicts. An unknown id has none.
     pub fn earlier(&self, ids: &[String]) -> Result<Vec<Vec<Earlier>>> {
         let shared = self.enter()?;
         let at = shared.store.read()?;
@@ -98,8 +98,16 @@ fn follow_links(
             if newer.id == memory.id {
                 settled.insert(pair(memory, &other));
             }
-            let is_visible = other.project_id == memory.project_id && !other.is_expired(now_ms);
-            if !is_visible || other.said_at() >= newer.said_at() {
+            if other.is_expired(now_ms) {
+                continue;
+            }
+            // What holds in one project leads what holds in all of them, whichever was said first.
+            let is_narrower = newer.id == memory.id && other.project_id == 0 && memory.project_id != 0;
+            if is_narrower && link.kind == "contradicts" && other.status == Status::Active {
+                found.push(Earlier { memory: other, is_replaced: false });
+                continue;
+            }
+            if other.project_id != memory.project_id || other.said_at() >= newer.said_at() {
                 continue;
             }
             match link.kind.as_str() {
