@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from opencode_memory.config.load import load
-from opencode_memory.projects.identity import identify
 from opencode_memory.projects.resolver import ProjectResolver
 from opencode_memory.worker.learning_duties import MEMORY_FILE, LearningDuties
 from opencode_memory.worker.run import run_worker
@@ -97,66 +96,3 @@ def test_resolver_keeps_the_identity_of_a_removed_folder(tmp_path: Path) -> None
 
         assert resolver.ensure(folder) == name
         assert fresh.find(folder) is None
-
-
-def make_clone(folder: Path, remote: str, *, text: str = "shop") -> Path:
-    """Make a repository with one commit, whose id depends on the text."""
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    (folder / "README.md").write_text(text)
-    git(folder, "add", ".")
-    git(folder, "commit", "--quiet", "--message", text)
-    git(folder, "remote", "add", "origin", f"https://gitlab.com/group/{remote}.git")
-    return folder
-
-
-def test_renamed_remote_is_the_same_project(tmp_path: Path) -> None:
-    tree = make_clone(tmp_path / "shop", "shop")
-    environment = {"PATH": "/usr/bin:/bin"}
-    with open_store(tmp_path / "store") as store:
-        assert ProjectResolver(store, environment).ensure(tree) == "gitlab.com/group/shop"
-        git(tree, "remote", "set-url", "origin", "https://gitlab.com/group/market.git")
-        resolver = ProjectResolver(store, environment)
-
-        assert resolver.find(tree) == resolver.name(tree) == resolver.ensure(tree) == "gitlab.com/group/shop"
-        (project,) = store.projects.list()
-        assert project.remotes == ("gitlab.com/group/market", "gitlab.com/group/shop")
-        moved = tree.rename(tmp_path / "market")
-        assert ProjectResolver(store, environment).ensure(moved) == "gitlab.com/group/shop"
-
-
-def test_remote_of_a_project_of_an_earlier_version_may_be_renamed_after_a_write(tmp_path: Path) -> None:
-    tree = make_clone(tmp_path / "shop", "shop")
-    environment = {"PATH": "/usr/bin:/bin"}
-    with open_store(tmp_path / "store") as store:
-        # It did not read the root commits of a repository with remotes.
-        store.projects.resolve(identify(tree))
-        assert store.projects.list()[0].root_commits == ()
-        ProjectResolver(store, environment).refresh(tree)
-        git(tree, "remote", "set-url", "origin", "https://gitlab.com/group/market.git")
-
-        assert ProjectResolver(store, environment).find(tree) == "gitlab.com/group/shop"
-
-
-def test_other_repository_in_the_same_folder_is_another_project(tmp_path: Path) -> None:
-    tree = make_clone(tmp_path / "shop", "shop")
-    environment = {"PATH": "/usr/bin:/bin"}
-    with open_store(tmp_path / "store") as store:
-        ProjectResolver(store, environment).ensure(tree)
-        tree.rename(tmp_path / "away")
-        make_clone(tree, "ledger", text="ledger")
-
-        assert ProjectResolver(store, environment).find(tree) is None
-        assert ProjectResolver(store, environment).ensure(tree) == "gitlab.com/group/ledger"
-
-
-def test_repositories_of_one_template_are_two_projects(tmp_path: Path) -> None:
-    one = make_clone(tmp_path / "one", "one")
-    git(one, "remote", "remove", "origin")
-    environment = {"PATH": "/usr/bin:/bin"}
-    with open_store(tmp_path / "store") as store:
-        first = ProjectResolver(store, environment).ensure(one)
-        git(tmp_path, "clone", "--quiet", str(one), "two")
-        git(tmp_path / "two", "remote", "set-url", "origin", "https://gitlab.com/group/two.git")
-
-        assert ProjectResolver(store, environment).ensure(tmp_path / "two") == "gitlab.com/group/two" != first

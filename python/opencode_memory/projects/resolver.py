@@ -35,8 +35,6 @@ class ProjectResolver:
         self._environment = environment
         self._lock = threading.Lock()
         self._identities: dict[Path, ProjectIdentity] = {}
-        self._without_roots: set[Path] = set()
-        """Folders in which git found no root commits, so that it is not asked again."""
 
     def identity(self, folder: Path) -> ProjectIdentity:
         """Return what the project of a folder is recognised by.
@@ -49,60 +47,37 @@ class ProjectResolver:
         if not folder.is_dir():
             return cached or ProjectIdentity(folder=str(folder))
         identity = identify(folder)
-        if cached is not None and cached.root_commits and cached.folder == identity.folder:
-            identity = replace(identity, root_commits=cached.root_commits)
-        elif not identity.remotes:
-            identity = with_root_commits(identity, environment=self._environment)
-        self._keep(folder, identity)
+        if not identity.remotes:
+            if cached is not None and cached.root_commits and cached.folder == identity.folder:
+                identity = replace(identity, root_commits=cached.root_commits)
+            else:
+                identity = with_root_commits(identity, environment=self._environment)
+        with self._lock:
+            if len(self._identities) >= _MAX_FOLDERS:
+                self._identities.clear()
+            self._identities[folder] = identity
         return identity
 
     def find(self, folder: Path) -> str | None:
         """Return the name of the folder's project; None if the store does not know it. Writes nothing."""
-        identity = self.identity(folder)
-        found = self._store.projects.resolve(identity, create=False)
-        return found or self._store.projects.resolve(self._with_roots(folder, identity), create=False)
+        return self._store.projects.resolve(self.identity(folder), create=False)
 
     def name(self, folder: Path) -> str:
         """Return the name of the folder's project, or the name that it would get. Writes nothing."""
-        return self.find(folder) or self._store.projects.name_for(self.identity(folder))
+        return self._store.projects.name_for(self.identity(folder))
 
     def ensure(self, folder: Path) -> str:
         """Return the name of the folder's project; creates the project if the store does not know it."""
-        identity = self.identity(folder)
-        if self._store.projects.resolve(identity, create=False) is None:
-            identity = self._with_roots(folder, identity)
-        name = self._store.projects.resolve(identity)
+        name = self._store.projects.resolve(self.identity(folder))
         if name is None:
             raise AssertionError("a created project has a name")
         return name
 
     def refresh(self, folder: Path) -> None:
-        """Add what is new in the folder's identity, for example a remote, to its project, if the store knows it.
-
-        Its root commits are added as well. They tell later that a renamed remote is the same project.
-        """
-        if self.find(folder) is not None:
-            self._store.projects.resolve(self._with_roots(folder, self.identity(folder)), create=True)
-
-    def _with_roots(self, folder: Path, identity: ProjectIdentity) -> ProjectIdentity:
-        """Return an identity with the root commits, which a repository with remotes needs only if these are unknown."""
-        with self._lock:
-            if folder in self._without_roots:
-                return identity
-        if not identity.root_commits and folder.is_dir():
-            identity = with_root_commits(identity, environment=self._environment)
-            self._keep(folder, identity)
-            if not identity.root_commits:
-                with self._lock:
-                    self._without_roots.add(folder)
-        return identity
-
-    def _keep(self, folder: Path, identity: ProjectIdentity) -> None:
-        with self._lock:
-            if len(self._identities) >= _MAX_FOLDERS:
-                self._identities.clear()
-                self._without_roots.clear()
-            self._identities[folder] = identity
+        """Add what is new in the folder's identity, for example a remote, to its project, if the store knows it."""
+        identity = self.identity(folder)
+        if self._store.projects.resolve(identity, create=False) is not None:
+            self._store.projects.resolve(identity, create=True)
 
     def of_session(self, directory: str) -> str | None:
         """Return the project of a session's directory, created if needed; None if the session names no directory."""

@@ -1,8 +1,7 @@
 //! Projects: one id for all the remotes, root commits and folders by which a repository is recognised.
 //!
 //! A remote decides; else the folder (worktrees share the common git folder); else the root commit. One root commit never
-//! merges two remotes, because forks and templates share it. A remote that is added later joins the project it is found in,
-//! and so does a renamed one: it stands in the same folder, above the same first commits.
+//! merges two remotes, because forks and templates share it. A remote that is added later joins the project it is found in.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -83,8 +82,7 @@ pub fn find(connection: &Connection, identity: &Identity) -> Result<Option<i64>>
             }
         }
     }
-    // The first commits of a repository with remotes only tell whether the remote of its folder was renamed.
-    for root in identity.root_commits.iter().filter(|_| identity.remotes.is_empty()) {
+    for root in &identity.root_commits {
         for project in projects_with_mark(connection, "root", root)? {
             if marks(connection, project, "remote")?.is_empty() {
                 return Ok(Some(project));
