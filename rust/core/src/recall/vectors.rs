@@ -244,7 +244,7 @@ impl Mirror {
         (row.slots > 0).then_some(row.first_slot)
     }
 
-    /// Stored vector of a memory's first chunk; `None` if the memory is unknown or has no vectors.
+    /// The stored vector of a memory's first chunk. `None` if the memory is unknown or has no vectors.
     pub fn first_vector(&self, key: i64) -> Option<&[f16]> {
         Some(self.slab.get(self.first_slot(self.row_of(key)?)?))
     }

@@ -4,7 +4,9 @@
 //! Refuses to understand grammar. A statement is a list of words with roles, found by short lists of cues.
 
 use super::super::stop_words::is_stop_word;
-use super::cues::{ADDS, IMPERATIVE, LIMITS, MOVES, PERMITS, SCOPE, STRONG, TENTATIVE, WEAK};
+use super::cues::{
+    ADDS, ALLOWS, CONDITIONS, EXEMPTS, IMPERATIVE, LIMITS, MOVES, PERMITS, SCOPE, STRONG, TENTATIVE, WEAK,
+};
 use super::options::{GENERIC, family_of};
 use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
 use super::values::{Kind, Value, date_at, value_at};
@@ -37,10 +39,16 @@ pub(super) struct Claim {
     pub is_tentative: bool,
     /// Whether it is an order or a rule: "never", "do not", "always", or an imperative.
     pub is_order: bool,
+    /// Whether only an imperative makes it an order, so that it may be meant for once.
+    pub is_task: bool,
     /// "the other way round".
     pub is_inverted: bool,
     /// "you may", "is fine".
     pub permits: bool,
+    /// Whether it says in general that something is allowed or no duty: "is optional", "is not required".
+    pub is_general: bool,
+    /// Whether it may hold under a condition, for somebody, or once only.
+    pub is_limited: bool,
     /// Whether it says that something is no duty: "you do not need to", "is optional".
     pub exempts: bool,
     /// Stems of the asserted words that name subject, circumstances and value.
@@ -64,8 +72,9 @@ impl Claim {
         }
         let is_negative = mark_negations(&mut words);
         let (rejects_next, rejects_before) = (mark_rejections(&mut words), mark_ends(&mut words));
+        let is_general = has_phrase(&words, EXEMPTS) || has_phrase(&words, ALLOWS);
         let exempts = mark_exemptions(&mut words);
-        let has = |list: &[&[&str]]| list.iter().any(|phrase| find(&words, phrase).is_some());
+        let has = |list: &[&[&str]]| has_phrase(&words, list);
         let always =
             words.iter().any(|word| matches!(word.text.as_str(), "always" | "only" | "every" | "must" | "should"));
         let moves =
@@ -94,9 +103,12 @@ impl Claim {
             adds: has(ADDS),
             is_tentative: has(TENTATIVE),
             is_order: always || is_imperative || words.iter().any(|word| word.text == "never"),
+            is_task: is_imperative && !always && !words.iter().any(|word| word.text == "never"),
             is_inverted: has(&[&["other", "way", "round"], &["other", "way", "around"], &["vice", "versa"]]),
             permits: has(PERMITS) && !is_negative,
+            is_limited: words.iter().any(|word| CONDITIONS.contains(&word.text.as_str())),
             exempts,
+            is_general,
             asserted: Vec::new(),
             rejected: Vec::new(),
             scoped: Vec::new(),
@@ -136,7 +148,18 @@ impl Claim {
                 && clauses.get(number + 1).is_none_or(|next| !limits(next))
                 && clauses[*number].split_whitespace().count() >= LEAST_OF_CLAUSE
         };
-        (0..clauses.len()).filter(stands_alone).filter_map(|number| Self::read(&clauses[number])).collect()
+        let mut read: Vec<Self> =
+            (0..clauses.len()).filter(stands_alone).filter_map(|number| Self::read(&clauses[number])).collect();
+        for clause in &mut read {
+            // "Push to main, CI is down" is a task with its reason, and no rule.
+            clause.is_order &= !clause.is_task;
+        }
+        read
+    }
+
+    /// Whether its words say that it holds from now on: a permission without them may be for once.
+    pub(super) fn lasts(&self) -> bool {
+        self.cue != Cue::None || self.retracts || self.is_general
     }
 
     /// Whether the statement could replace another one at all, so that it is worth a search.
@@ -202,4 +225,8 @@ impl Claim {
             at += taken;
         }
     }
+}
+
+fn has_phrase(words: &[Word], list: &[&[&str]]) -> bool {
+    list.iter().any(|phrase| find(words, phrase).is_some())
 }

@@ -82,7 +82,8 @@ pub(super) const WEAK: &[&[&str]] = &[
 ];
 /// A statement with one of these permits what an earlier rule may forbid.
 pub(super) const PERMITS: &[&[&str]] = &[
-    &["may"],
+    &["you", "may"],
+    &["we", "may"],
     &["you", "can"],
     &["we", "can"],
     &["feel", "free", "to"],
@@ -93,6 +94,13 @@ pub(super) const PERMITS: &[&[&str]] = &[
     &["is", "allowed"],
     &["are", "allowed"],
     &["allowed", "to"],
+];
+/// A permission with one of these is general.
+pub(super) const ALLOWS: &[&[&str]] = &[&["is", "allowed"], &["are", "allowed"]];
+/// A permission or an exemption with one of these holds under a condition, for somebody, or once.
+pub(super) const CONDITIONS: &[&str] = &[
+    "only", "if", "once", "when", "after", "before", "unless", "until", "while", "except", "but", "as", "that",
+    "which", "who", "today", "tonight", "tomorrow", "week", "month", "sprint", "time", "just", "for",
 ];
 /// The words between "not" and a duty that no longer holds.
 pub(super) const DUTIES: &[&[&str]] =
@@ -110,8 +118,17 @@ pub(super) const EXEMPTS: &[&[&str]] = &[
     &["is", "not", "mandatory"],
     &["are", "not", "mandatory"],
 ];
+/// The change before one of these is called off.
+pub(super) const CALLED_OFF: &[&[&str]] = &[
+    &["is", "cancelled"],
+    &["was", "cancelled"],
+    &["has", "been", "cancelled"],
+    &["is", "canceled"],
+    &["was", "canceled"],
+    &["has", "been", "canceled"],
+];
 /// Nouns of a change that is called off: "the move to Redis is cancelled".
-pub(super) const CHANGES: &[&str] = &["move", "switch", "migration", "change", "plan", "idea", "decision"];
+pub(super) const CHANGES: &[&str] = &["move", "switch", "migration", "change", "upgrade"];
 /// The words after one of these are rejected.
 pub(super) const REJECT_NEXT: &[&[&str]] = &[
     &["instead", "of"],
@@ -165,12 +182,6 @@ pub(super) const REJECT_BEFORE: &[&[&str]] = &[
     &["no", "longer", "applies"],
     &["no", "longer", "needed"],
     &["is", "history"],
-    &["is", "cancelled"],
-    &["was", "cancelled"],
-    &["has", "been", "cancelled"],
-    &["is", "canceled"],
-    &["was", "canceled"],
-    &["has", "been", "canceled"],
 ];
 pub(super) const ADDS: &[&[&str]] = &[
     &["also"],

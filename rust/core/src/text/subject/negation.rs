@@ -41,7 +41,9 @@ pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
     if newer.exempts {
         // "Comments are optional" leaves "comments are written in English" as it is.
         return match extra.len() {
-            0 if older.is_order && !is_narrower => Relation::Replaces("says that it is no duty"),
+            0 if older.is_order && !is_narrower && !newer.is_limited && newer.lasts() => {
+                Relation::Replaces("says that it is no duty")
+            }
             few if few <= FEW => Relation::Contradicts(reasons::NO_DUTY),
             _ => Relation::Unrelated,
         };
@@ -79,8 +81,12 @@ pub(super) fn compare_reversal(newer: &Claim, older: &Claim) -> Relation {
         .asserted
         .iter()
         .filter(|term| !core.contains(term) && !older.asserted.contains(term) && !words.contains(&term.as_str()));
+    // "You can delete migrations that were never deployed" permits less than "never delete migrations" forbids.
+    let rejects_more =
+        newer.rejected.iter().any(|term| !older.asserted.contains(term) && !older.rejected.contains(term));
+    let permits = newer.permits && !newer.is_limited && newer.lasts();
     match extra.count() {
-        0 if newer.is_order || newer.permits || newer.cue == Cue::Strong => {
+        0 if !rejects_more && (newer.is_order && !newer.permits || permits || newer.cue == Cue::Strong) => {
             Relation::Replaces("asserts what the older statement rejects")
         }
         count if count <= FEW => Relation::Contradicts(reasons::REVERSAL),

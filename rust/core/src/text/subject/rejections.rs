@@ -1,6 +1,6 @@
 //! Marks the words that a statement rejects: behind "not" and "instead of", and before "is gone".
 
-use super::cues::{CHANGES, DUTIES, EXEMPTS, MOVES, REASON, REJECT_BEFORE, REJECT_NEXT, SCOPE};
+use super::cues::{CALLED_OFF, CHANGES, DUTIES, EXEMPTS, MOVES, REASON, REJECT_BEFORE, REJECT_NEXT, SCOPE};
 use super::words::{Role, Word, find};
 
 /// Words that a rejection such as "instead of X" covers.
@@ -136,9 +136,19 @@ pub(super) fn mark_rejections(words: &mut [Word]) -> bool {
 
 /// Reject the words before "is gone" and the like; whether there are any.
 pub(super) fn mark_ends(words: &mut [Word]) -> bool {
-    let is_marked = reject_before(words, REJECT_BEFORE);
-    for word in words.iter_mut().filter(|word| is_marked && CHANGES.contains(&word.text.as_str())) {
-        word.role = Role::Dropped;
+    reject_before(words, REJECT_BEFORE) || mark_called_off(words)
+}
+
+/// Reject the new thing of "the move to X for Y is cancelled". "The move from X" and "the idea to drop X" would confirm X.
+fn mark_called_off(words: &mut [Word]) -> bool {
+    let change = words.windows(2).position(|pair| CHANGES.contains(&pair[0].text.as_str()) && pair[1].text == "to");
+    let Some(change) = change.filter(|_| !words.iter().any(|word| matches!(word.text.as_str(), "from" | "away")))
+    else {
+        return false;
+    };
+    let is_marked = reject_before(words, CALLED_OFF);
+    if is_marked {
+        words[change].role = Role::Dropped;
     }
     is_marked
 }
