@@ -7,6 +7,7 @@ from typing import Final
 
 from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand
+from opencode_memory.learning.extraction.scope import is_for_all_projects
 from opencode_memory.learning.extraction.sentences import Sentence
 from opencode_memory.learning.extraction.subjects import find_alternatives, normalise_statement
 from opencode_memory.models import Category
@@ -48,6 +49,7 @@ def find_correction(sentence: Sentence, action: str, *, is_denied: bool = False)
         evidence=shorten(sentence.text, LONGEST_EVIDENCE),
         normal_form=normalise_statement(Category.PREFERENCE, content),
         is_persons=True,
+        is_global=is_for_all_projects(sentence.text),
         # The last word counts, also if it is the first one again.
         may_repeat=True,
     )

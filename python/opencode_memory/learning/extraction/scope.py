@@ -8,10 +8,18 @@ from typing import Final
 from opencode_memory.learning.extraction.languages.cues import read_cues
 
 _ENGLISH: Final = re.compile(
-    r"\b(?:global(?:ly)? (?:rule|preference)|(?:in|for|across) (?:all|every|each)(?: one)?(?: of)? (?:my|our) (?:other )?"
+    r"\b(?:global(?:ly)? (?:rule|preference)|(?:in|for|across) (?:all|every|each)(?: one)?(?: of)? (?:my|our) "
     r"(?:projects?|repos?|repositor(?:y|ies)|code ?bases?))\b",
     re.IGNORECASE,
 )
+
+
+_HERE: Final = re.compile(
+    r"\b(?:unlike|except|other (?:projects?|repos?|repositor(?:y|ies)|code ?bases?)|(?:in|for) this (?:project|repo|repository"
+    r"|code ?base|one)|here)\b",
+    re.IGNORECASE,
+)
+"""Words of a statement about one project that names the others for comparison."""
 
 
 def is_for_all_projects(text: str) -> bool:
@@ -19,4 +27,6 @@ def is_for_all_projects(text: str) -> bool:
 
     "In all projects" does not say so: it may mean the projects of one repository.
     """
+    if _HERE.search(text):
+        return False
     return bool(_ENGLISH.search(text)) or any(cues.everywhere.search(text) for cues in read_cues().values())
