@@ -12,7 +12,8 @@ import pytest
 
 import opencode_memory
 from opencode_memory.context.brief import Brief, build_brief, render_brief
-from opencode_memory.context.brief_entries import HEADLINES, Wanted
+from opencode_memory.context.brief_entries import Wanted
+from opencode_memory.context.entry import HEADLINES
 from opencode_memory.context.loaded_files import read_loaded_files
 from opencode_memory.models import Category
 from opencode_memory.store.memory_store import MemoryStore
@@ -273,25 +274,61 @@ def test_text_of_many_bytes_is_never_shown_in_full(store: MemoryStore) -> None:
     assert shown.full == ()
 
 
-def test_later_word_stands_above_the_rule_that_it_lifts_with_both_ages(store: MemoryStore) -> None:
+def test_later_word_is_quoted_below_the_rule_that_it_may_lift(store: MemoryStore) -> None:
     rule = remember(store, "Never touch vendor/stripe-shim", "directive", days=9)
     remember(store, "Always run the linter", "directive", days=5)
-    later = remember(store, "You can edit vendor/stripe-shim like any other folder", days=2)
+    later = remember(store, "You can edit vendor/stripe-shim like any other folder", "event", days=2)
     assert brief(store).groups["others"] == (later,)
-    store.link(later, rule, "contradicts", "said later about the same subject")
+    store.link(later, rule, "said_later", "said later about the same subject")
+    said = '"You can edit vendor/stripe-shim like any other folder"'
     assert brief(store).lines == (
         "Directives:",
-        "- You can edit vendor/stripe-shim like any other folder (2 d ago)",
-        "- Never touch vendor/stripe-shim (1 w ago)",
         "- Always run the linter",
+        f"- Never touch vendor/stripe-shim (1 w ago; said later, 2 d ago: {said})",
     )
 
 
-def test_word_of_an_agent_stands_above_no_rule_of_the_person(store: MemoryStore) -> None:
+def test_only_the_newest_later_word_is_quoted(store: MemoryStore) -> None:
+    rule = remember(store, "Never touch vendor/stripe-shim", "directive", days=9)
+    for days, text in ((1, "The shim may be edited again"), (4, "Wait with the shim until May")):
+        store.link(remember(store, text, "event", days=days), rule, "said_later")
+    (line,) = brief(store).lines[1:]
+    assert line.endswith('said later, 1 d ago: "The shim may be edited again")')
+
+
+def test_pinned_later_word_has_a_line_of_its_own(store: MemoryStore) -> None:
+    rule = remember(store, "Never touch vendor/stripe-shim", "directive", days=9)
+    later = remember(store, "The shim may be edited again", "event", pinned=True)
+    store.link(later, rule, "said_later")
+    assert brief(store).groups == {"directives": (rule,), "others": (later,)}
+
+
+def test_word_of_an_agent_is_not_quoted_below_a_rule_of_the_person(store: MemoryStore) -> None:
     rule = remember(store, "Never touch vendor/stripe-shim", "directive", days=9)
     noted = remember(store, "The folder vendor/stripe-shim may be edited", days=2, trust="agent")
     store.link(noted, rule, "contradicts", "said later about the same subject")
     assert brief(store).groups == {"directives": (rule,), "others": (noted,)}
+
+
+def test_entries_of_equal_worth_stand_newest_first(store: MemoryStore) -> None:
+    said = [remember(store, f"Crane {number} has two drivers", "directive") for number in range(20)]
+    assert brief(store).groups["directives"] == tuple(reversed(said))
+
+
+def test_rules_that_speak_against_each_other_stand_together_the_newest_first(store: MemoryStore) -> None:
+    old = remember(store, "Tests run before each commit", "directive", days=30)
+    remember(store, "Always run the linter", "directive", days=5)
+    middle = remember(store, "Tests run before each push", "directive", days=20)
+    new = remember(store, "Tests run once a day", "directive", days=9)
+    store.link(middle, old, "contradicts")
+    store.link(new, middle, "contradicts")
+    store.link(new, old, "contradicts")
+    assert brief(store).lines[1:] == (
+        "- Always run the linter",
+        "- Tests run once a day (1 w ago)",
+        "- Tests run before each push (2 w ago)",
+        "- Tests run before each commit (4 w ago)",
+    )
 
 
 @pytest.mark.parametrize("days", [2, 20])

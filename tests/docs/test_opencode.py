@@ -8,8 +8,8 @@ from pathlib import Path
 
 from docs.tables import check_tables
 from opencode_memory.context.block import HEAD
-from opencode_memory.context.brief_entries import GROUPS, HEADLINES
 from opencode_memory.context.decide import FOUND
+from opencode_memory.context.entry import GROUPS, HEADLINES
 from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.server.app import INSTRUCTIONS, PLUGGED_INSTRUCTIONS

@@ -11,7 +11,7 @@ import pytest
 
 import opencode_memory
 from opencode_memory.learning.later_words import REASON
-from opencode_memory.models import Memory, Status
+from opencode_memory.models import Category, Memory, Status, Trust
 from opencode_memory.store.memory_store import MemoryStore
 from support.learning import FOLDER, SessionInfo, bash, learn, messages, process, user
 from support.stores import NOW_MS
@@ -39,7 +39,7 @@ def say(store: MemoryStore, text: str, *, of: str = "ses_b") -> list[Memory]:
 
 def links(store: MemoryStore, memory: Memory) -> list[tuple[str, str, str]]:
     related = store.related(memory.id)
-    return [(one.memory.content, one.kind, one.reason) for one in related if one.kind == "contradicts"]
+    return [(one.memory.content, one.kind, one.reason) for one in related if one.kind in {"contradicts", "said_later"}]
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def links(store: MemoryStore, memory: Memory) -> list[tuple[str, str, str]]:
 def test_sentence_that_lifts_a_rule_is_learned_and_linked_to_it(store: MemoryStore, first: str, then: str) -> None:
     old = store.remember(first, category="convention")
     (later,) = say(store, then)
-    assert links(store, later) == [(first, "contradicts", REASON)]
+    assert links(store, later) == [(first, "said_later", REASON)]
+    # The words alone do not tell whether it changes the rule, so it replaces nothing and is no rule itself.
+    assert (later.category, later.trust) == (Category.EVENT, Trust.USER)
     assert store.get(old.id).status is Status.ACTIVE
-    hits = [hit.memory.id for hit in store.recall(first)]
-    assert hits[:2] == [later.id, old.id]
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,10 @@ def test_sentence_that_lifts_a_rule_is_learned_and_linked_to_it(store: MemorySto
         "You may want to look at the docs of the vendor.",
         "maybe you can edit vendor/stripe-shim like any other folder now",
         "can you edit vendor/stripe-shim like any other folder now?",
+        "just this once you can edit vendor/stripe-shim like any other folder",
+        "edit the files under vendor/stripe-shim by hand and commit them",
+        "I told you never to touch the files under vendor/stripe-shim",
+        "the readme says you can edit vendor/stripe-shim like any other folder now",
     ],
 )
 def test_other_sentence_is_not_learned(store: MemoryStore, then: str) -> None:
@@ -93,19 +97,31 @@ def test_sentence_that_a_tool_returned_is_not_learned(store: MemoryStore) -> Non
 
 
 @pytest.mark.timeout(300)
-def test_later_words_of_people_lead_and_replace_no_rule_that_still_holds(store: MemoryStore) -> None:
-    pairs = [json.loads(line) for line in (FOLDER_OF_PAIRS / "lifted.jsonl").read_text(encoding="utf-8").splitlines()]
+@pytest.mark.parametrize(
+    ("name", "changes", "least", "most"), [("lifted", "replaces", 42, 12), ("near", "change", 25, 26)]
+)
+def test_later_words_of_people_are_found_and_replace_no_rule_that_holds(
+    store: MemoryStore, name: str, changes: str, least: int, most: int
+) -> None:
+    pairs = [json.loads(line) for line in (FOLDER_OF_PAIRS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
     for number, pair in enumerate(pairs):
         store.remember(pair["first"], category="convention", project=f"p{number}")
     store.indexes.embed_pending()
-    counts: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[bool, str]] = Counter()
     for number, pair in enumerate(pairs):
         told = messages(user(pair["then"]), user("ok"), of=f"ses_{number}", at=NOW_MS + 1_000)
         process(store, SessionInfo(id=f"ses_{number}", directory=FOLDER), told, project=f"p{number}")
         (old,) = (one for one in store.list(project=f"p{number}", status=[*Status]) if one.content == pair["first"])
         outcome = "replaced" if old.status is Status.SUPERSEDED else "linked" if links(store, old) else "apart"
-        counts[pair["wanted"], outcome] += 1
-    assert sum(counts.values()) == 150
-    assert counts["replaces", "replaced"] + counts["replaces", "linked"] >= 46, counts
-    assert counts["both", "replaced"] == 0, counts
-    assert counts["both", "linked"] <= 14, counts
+        counts[pair["wanted"] == changes, outcome] += 1
+    assert sum(counts.values()) == len(pairs) >= 150
+    assert counts[True, "replaced"] + counts[True, "linked"] >= least, counts
+    assert counts[False, "replaced"] == 0, counts
+    assert counts[False, "linked"] <= most, counts
+
+
+def test_sentence_of_an_old_session_is_about_no_later_statement(store: MemoryStore) -> None:
+    store.remember(RULE, category="directive")
+    store.indexes.embed_pending()
+    learned = learn(store, user(LIFTED), user("ok"))
+    assert [store.get(id_).content for id_ in learned.active if "like any" in store.get(id_).content] == []

@@ -14,15 +14,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.block import HEAD, NOTHING, Block, Group, fit_groups, frame
-from opencode_memory.context.brief_entries import (
-    FOUND_BEFORE,
-    GROUPS,
-    HEADLINES,
-    OTHERS,
-    Entry,
-    Wanted,
-    collect_entries,
-)
+from opencode_memory.context.brief_entries import Wanted, collect_entries
+from opencode_memory.context.entry import FOUND_BEFORE, GROUPS, HEADLINES, OTHERS, Entry
 from opencode_memory.context.headline import (
     FULL_BYTES,
     LONG_BYTES,
@@ -199,7 +192,7 @@ class _Fitting:
         room = {FOUND_BEFORE: self._budget * _FOUND_SHARE}
         for entry in rules:
             full = self._format_full(entry, FULL_BYTES) if misses < _MISSES else None
-            line = full or format_cut(entry.memory, at=self._at, before=entry.before, is_aged=entry.is_aged)
+            line = full or format_cut(entry, at=self._at)
             used = self._used
             limit = min(most, used + room.get(entry.group, self._budget))
             if misses < _MISSES and self._add(entry, line, entry.group, limit):
@@ -258,7 +251,7 @@ class _Fitting:
     def _format_full(self, entry: Entry, most_bytes: int) -> str | None:
         if entry.excerpt is not None:
             return format_excerpt(entry.excerpt, entry.memory, at=self._at)
-        return format_full(entry.memory, at=self._at, before=entry.before, is_aged=entry.is_aged, most_bytes=most_bytes)
+        return format_full(entry, at=self._at, most_bytes=most_bytes)
 
     def _finish(self) -> Brief:
         lines: list[str] = []
@@ -266,7 +259,8 @@ class _Fitting:
         for group, heading in GROUPS.items():
             ids = [entry.memory.id for entry in self._entries if self._groups.get(entry.memory.id) == group]
             # Lines in full stand before headlines, so that their heading is true of both.
-            ids.sort(key=lambda id_: id_ not in self._is_full)
+            if group == OTHERS:
+                ids.sort(key=lambda id_: id_ not in self._is_full)
             if group == OTHERS:
                 for given_heading, given in self._extra.items():
                     lines += [given_heading, *given]

@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.context.arrangement import quote_later, sort_entries
+from opencode_memory.context.entry import FOUND_BEFORE, OTHERS, Entry
 from opencode_memory.context.folding import Folded, fold
 from opencode_memory.context.in_sight import InSight
 from opencode_memory.context.loaded_files import LoadedText
@@ -27,30 +28,6 @@ from opencode_memory.store.ledger import Usefulness
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-OTHERS: Final = "others"
-FOUND_BEFORE: Final = "found"
-GROUPS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "reminders": "Reminders that are due:",
-        "reviews": "Due for review (ask the user whether it is still true):",
-        "directives": "Directives:",
-        "session": "Learned in this session:",
-        FOUND_BEFORE: "Found for earlier messages of this session:",
-        "habits": "Conventions and preferences:",
-        "blockers": "Open blockers:",
-        "decisions": "Newest decisions:",
-        "left_open": "Left open in the last session:",
-        "plans": "Plans:",
-        "project": "About the project:",
-        OTHERS: "Also known:",
-    }
-)
-"""The headings of the groups, in order."""
-_ORDER: Final = {group: place for place, group in enumerate(GROUPS)}
-_ABOVE: Final = 1e-6
-"""Added to the worth of what stands directly above another entry."""
-HEADLINES: Final = "Also known; a line that begins with an id is a headline (get_memory shows it in full):"
-"""The heading of ``OTHERS`` if not all of them are shown in full."""
 FACT_SHEET: Final = "project:facts"
 _MOST: Final = 400
 """Memories of one kind that are considered, newest first."""
@@ -93,27 +70,6 @@ class Wanted:
     lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A memory of a brief.
-
-    Attributes:
-        memory: The memory.
-        group: A key of ``GROUPS``.
-        worth: How important it is if not everything fits.
-        before: Earlier statements on its subject, newest first.
-        excerpt: The part of it to show; None for the whole.
-        is_aged: Whether its age is shown, because another entry speaks against it.
-    """
-
-    memory: Memory
-    group: str
-    worth: float
-    before: tuple[Memory, ...] = ()
-    excerpt: str | None = None
-    is_aged: bool = False
-
-
 def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list[Entry]:
     """Return the entries of a brief: by group, then by worth."""
     folded = _fold(store, _read(store, wanted, at))
@@ -147,31 +103,11 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
         )
         for memory in memories
     ]
-    entries = _place_later_first(entries, folded)
+    entries = list(quote_later(store, wanted.project, entries, folded))
     left = find_left_open(store, wanted.project, wanted.session, at=at)
     if left is not None and left[0] not in wanted.known:
         entries.append(Entry(memory=left[0], group="left_open", worth=1.0, excerpt=left[1]))
-    return sorted(entries, key=lambda entry: (_ORDER[entry.group], -entry.worth))
-
-
-def _place_later_first(entries: Iterable[Entry], folded: Iterable[Folded]) -> list[Entry]:
-    """Place what the person said later directly above the statement that it speaks against, both with their ages.
-
-    What holds in one project stands above what holds in all of them.
-    """
-    by_id = {entry.memory.id: entry for entry in entries}
-    # The oldest first, so that the newest of three stands above both.
-    for one in sorted(folded, key=lambda one: one.memory.time):
-        for id_ in one.beside:
-            later, older = by_id.get(one.memory.id), by_id.get(id_)
-            if later is None or older is None:
-                continue
-            is_lower = _ORDER[later.group] > _ORDER[older.group]
-            group = older.group if is_lower and later.memory.is_confirmed else later.group
-            worth = max(later.worth, older.worth) if group == older.group else older.worth
-            by_id[id_] = replace(older, worth=worth, is_aged=True)
-            by_id[one.memory.id] = replace(later, group=group, worth=max(later.worth, worth + _ABOVE), is_aged=True)
-    return list(by_id.values())
+    return sort_entries(entries, folded)
 
 
 def _read(store: MemoryStore, wanted: Wanted, at: datetime) -> list[Memory]:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.block import HEAD, HEAD_MORE, Group, fit_groups, render
 from opencode_memory.context.brief import NO_BRIEF, Brief, fit_brief, render_brief
-from opencode_memory.context.brief_entries import FOUND_BEFORE, OTHERS, Wanted, collect_entries
+from opencode_memory.context.brief_entries import Wanted, collect_entries
+from opencode_memory.context.entry import FOUND_BEFORE, OTHERS
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.headline import SHORT_WORDS, format_headline
 from opencode_memory.context.in_sight import InSight, find_in_sight

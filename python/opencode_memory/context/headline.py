@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from opencode_memory.context.block import escape, origin
+from opencode_memory.context.entry import Entry
 from opencode_memory.models import Category, Memory
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
@@ -17,12 +18,13 @@ ID_CHARACTERS: Final = 6
 SHORT_WORDS: Final = 6
 LONG_WORDS: Final = 12
 FULL_BYTES: Final = 400
-"""A longer memory is cut as long as others have no line yet, unless it is a directive."""
+"""A longer memory is first cut, so that others get a line, too. A directive is not."""
 LONG_BYTES: Final = 1_200
 """A longer memory is never shown in full."""
 _CUT_BYTES: Final = 200
 """Of a memory that governs work and is too long for a line."""
 _BEFORE_BYTES: Final = 80
+_LATER_BYTES: Final = 160
 _MARKS: Final = re.compile(r"^(?:#{1,6}\s+|[-*]\s+|>\s+)+")
 _ARTICLE: Final = frozenset({"the", "a", "an"})
 _AGED: Final = frozenset({Category.DECISION, Category.BLOCKER, Category.PLAN})
@@ -34,52 +36,40 @@ def tag(memory: Memory) -> str:
     return memory.id[-ID_CHARACTERS:]
 
 
-def format_full(
-    memory: Memory,
-    *,
-    at: datetime,
-    before: Sequence[Memory] = (),
-    is_aged: bool = False,
-    most_bytes: int = FULL_BYTES,
-) -> str | None:
-    """Format a memory in full on one line; None if it is too long for a line.
+def format_full(entry: Entry, *, at: datetime, most_bytes: int = FULL_BYTES) -> str | None:
+    """Format the memory of an entry in full on one line; None if it is too long for a line.
 
     Args:
-        memory: The memory.
+        entry: The entry.
         at: The current time.
-        before: Earlier statements on its subject, newest first; the newest of them is named.
-        is_aged: Whether its age is shown in any case, and that it holds in all projects.
         most_bytes: Greatest length of the text. A directive may have ``LONG_BYTES``.
     """
+    memory = entry.memory
     text = _read_line(memory)
     if len(text.encode()) > (LONG_BYTES if memory.category is Category.DIRECTIVE else most_bytes):
         return None
     # The reader resolves a blocker, and ends a reminder or a review, by its id.
     has_id = memory.category is Category.BLOCKER or _find_due(memory, at) is not None
-    return _format(memory, text, f"id {tag(memory)}" if has_id else "", before, at, is_aged=is_aged)
+    return _format(entry, text, f"id {tag(memory)}" if has_id else "", at)
 
 
-def format_cut(memory: Memory, *, at: datetime, before: Sequence[Memory] = (), is_aged: bool = False) -> str:
-    """Format the beginning of a long memory on one line, with its id, by which ``get_memory`` shows the rest.
-
-    Args:
-        memory: The memory.
-        at: The current time.
-        before: As for ``format_full``.
-        is_aged: As for ``format_full``.
-    """
-    text = one_line(_read_line(memory), _CUT_BYTES)
-    return _format(memory, text, f"cut, id {tag(memory)}", before, at, is_aged=is_aged)
+def format_cut(entry: Entry, *, at: datetime) -> str:
+    """Format the beginning of a long memory on one line, with its id, by which ``get_memory`` shows the rest."""
+    memory = entry.memory
+    return _format(entry, one_line(_read_line(memory), _CUT_BYTES), f"cut, id {tag(memory)}", at)
 
 
-def _format(memory: Memory, text: str, id_: str, before: Sequence[Memory], at: datetime, *, is_aged: bool) -> str:
+def _format(entry: Entry, text: str, id_: str, at: datetime) -> str:
+    memory, before, later = entry.memory, entry.before, entry.later
     due = _find_due(memory, at)
+    said = "" if later is None else f'"{one_line(escape(later.content), _LATER_BYTES)}"'
     notes = [
-        "in all projects" if is_aged and memory.project is None else "",
-        age(memory.time, at=at) if is_aged or before or memory.category in _AGED else "",
+        "in all projects" if entry.is_aged and memory.project is None else "",
+        age(memory.time, at=at) if entry.is_aged or before or memory.category in _AGED else "",
         "" if memory.is_confirmed else origin(memory),
         "" if due is None else f"due {age(due, at=at)}",
         id_,
+        "" if later is None else f"said later, {age(later.time, at=at)}: {said}",
         f"before: {one_line(escape(before[0].content), _BEFORE_BYTES)}" if before else "",
     ]
     listed = "; ".join(note for note in notes if note)

@@ -8,7 +8,7 @@ finding of the agent, solution, command
 weak statement                                         active if the same statement occurred in enough other
                                                        sessions, or if it changes an active memory about the
                                                        same subject; otherwise only counted
-any other sentence of the person                       active if it is about an earlier statement of theirs
+any other sentence of the person                       an event if it is near to an earlier statement of theirs
 directive or procedure that the person did not type    waits: never injected, shown by ``review``
 =====================================================  =======================================================
 

@@ -17,7 +17,7 @@ from opencode_memory.learning.digested import name_messages, name_summary
 from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Message, SessionInfo
-from opencode_memory.learning.extraction.injected_text import add_texts
+from opencode_memory.learning.extraction.injected_text import add_texts, strip_earlier
 from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
@@ -35,6 +35,8 @@ _T = TypeVar("_T")
 _RACES: Final = 5
 _MOST_BLOCKERS: Final = 200
 SOURCE: Final = "opencode"
+LATER: Final = "said later"
+"""Rule of the events that are quoted below an earlier statement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,7 @@ class Learner:
                 stored_state.set_progress(feed, info.id, progress)
             return LearningResult()
         # Memories that were injected into the session must not be learned again from it.
-        shown = [decision.text for decision in self._store.ledger.decisions(info.id)]
+        shown = [strip_earlier(decision.text) for decision in self._store.ledger.decisions(info.id)]
         state = replace(state, injected=add_texts(state.injected, shown))
         known = Known(tuple(self._open_blockers(project)), self._languages)
         found: list[Candidate] = []
@@ -157,6 +159,7 @@ class Learner:
                 processed=_new_names(info, fresh, copies),
                 sightings=_count_sightings(found, project),
                 memories=[_build_memory(candidate, status, info, project) for candidate, status, _ in admitted],
+                later=[(place, one.id, REASON) for place, (_, _, one) in enumerate(admitted) if one is not None],
                 feed=feed,
                 progress=progress,
             )
@@ -165,9 +168,6 @@ class Learner:
             (result.id, Status.CANDIDATE if result.status is RememberStatus.KEPT else status)
             for result, (_, status, _) in zip(results, admitted, strict=True)
         ]
-        for (id_, status), (_, _, earlier) in zip(by_status, admitted, strict=True):
-            if earlier is not None and status is Status.ACTIVE:
-                self._link(id_, earlier)
         return LearningResult(
             messages=len(fresh) - len(copies),
             active=tuple(id_ for id_, status in by_status if status is Status.ACTIVE),
@@ -199,20 +199,17 @@ class Learner:
         keys = [candidate.normal_form or "" for candidate in found]
         counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
         for candidate, count in zip(found, counts, strict=True):
-            earlier = find_earlier_statement(self._store, candidate, project)
-            changes_active = earlier is not None or (
-                candidate.needs_subject and self._changes_active(candidate, project)
-            )
+            changes_active = candidate.needs_subject and self._changes_active(candidate, project)
             status = admit(candidate, elsewhere=count if candidate.normal_form else 0, changes_active=changes_active)
+            earlier = None
+            if status is None and candidate.is_weak:
+                earlier = find_earlier_statement(self._store, candidate, project)
+            if earlier is not None:
+                status, candidate = Status.ACTIVE, replace(candidate, category=Category.EVENT, rule=LATER)  # noqa: PLW2901
             if candidate.topic == f"session:{session}" and self._has_digest(session):
                 continue  # The summary of a digest is better.
             if status is not None and not is_rejected(self._store, candidate, project):
                 yield candidate, status, earlier
-
-    def _link(self, later: str, earlier: Memory) -> None:
-        """Link a memory to the earlier one that it is about, unless it has replaced that one."""
-        if later != earlier.id and self._store.get(earlier.id).status is Status.ACTIVE:
-            self._store.link(later, earlier.id, "contradicts", REASON)
 
     def _changes_active(self, candidate: Candidate, project: str | None) -> bool:
         return self._store.learning.find_same_subject(candidate.content, project) is not None

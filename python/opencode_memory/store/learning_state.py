@@ -45,6 +45,7 @@ class Batch:
         processed: Names of the messages that this batch processes.
         sightings: How often a statement was seen, by project; a negative number takes sightings back.
         memories: The memories to write.
+        later: Number of a memory among them, id of the stored memory that it is about, and why.
         feed: The feed that the messages came from, if any.
         progress: The position of the feed after the batch.
     """
@@ -55,6 +56,7 @@ class Batch:
     processed: Sequence[str] = ()
     sightings: Sequence[tuple[str | None, str, int]] = ()
     memories: Sequence[NewMemory] = ()
+    later: Sequence[tuple[int, str, str]] = ()
     feed: str | None = None
     progress: Progress | None = None
 
@@ -150,6 +152,7 @@ class LearningState:
                     records.new_memory(memory, project=None, now_ms=now_ms, zone=self._zone)
                     for memory in batch.memories
                 ],
+                "later": list(batch.later),
                 "progress": None
                 if batch.feed is None or batch.progress is None
                 else (batch.feed, batch.progress.mark, batch.progress.cursor),

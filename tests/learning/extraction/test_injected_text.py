@@ -5,9 +5,16 @@ from __future__ import annotations
 import pytest
 
 from opencode_memory.learning.extraction.events import ToolCall
-from opencode_memory.learning.extraction.injected_text import MOST_HASHES, add_texts, hash_triples, repeats
+from opencode_memory.learning.extraction.injected_text import (
+    MOST_HASHES,
+    add_texts,
+    hash_triples,
+    repeats,
+    strip_earlier,
+)
+from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category
-from support.learning import LEDGER, RUFF, agent, bash, find_candidates, learn_texts, user
+from support.learning import LEDGER, RUFF, agent, bash, find_candidates, learn_texts, messages, run_steps, user
 
 FINDING = "It turns out that the staging database listens on port 5433 and not 5432."
 
@@ -115,3 +122,35 @@ def test_texts_without_words_are_no_repetition():
     assert hash_triples("… !!") == ()
     assert not repeats("…", hash_triples(FINDING))
     assert not repeats(FINDING, ())
+
+
+BLOCK = "- Always run `ruff check` before you commit.\n- Logs are kept for 30 days in the bucket. (2 d ago)"
+
+
+def learn_beside(block: str, said: str) -> list[str]:
+    """Return what is ready of a message in a session to which a block was injected."""
+    state = SessionState(injected=add_texts((), [strip_earlier(block)]))
+    _, ready = run_steps(messages(user(said), user("ok")), state)
+    return [one.content for one in ready if said.rstrip(".!") in one.content]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "We no longer run `ruff check` before you commit.",
+        "Logs are kept for 90 days in the bucket.",
+        "Never run `ruff check` twice before you commit.",
+    ],
+)
+def test_sentence_that_changes_an_injected_rule_is_no_repetition(said):
+    assert learn_beside(BLOCK, said)
+
+
+def test_repeated_rule_of_a_block_is_not_learned_again():
+    assert learn_beside(BLOCK, "Always run `ruff check` before you commit!") == []
+
+
+def test_earlier_statement_that_a_block_names_may_be_said_again():
+    block = "- Push directly to main. (2 d ago; before: Never push directly to main.)"
+
+    assert learn_beside(block, "Never push directly to main!")

@@ -33,7 +33,7 @@ class Candidate:
         needs_sessions: Number of other sessions of the project in which the same normal form must have occurred; 0 if
             the statement is stored at once.
         needs_subject: Whether the statement is stored as well if it changes an active memory about the same subject.
-        is_remark: Whether no rule takes it for lasting, so that it is stored only if it is about an earlier statement.
+        is_remark: Whether no rule takes it for lasting. It is stored only if it is near to an earlier statement.
         is_foreign: Whether its words stood in a tool result, a file or a web page of the session.
         is_observed: Whether it records a command that succeeded in the session.
         is_global: Whether the person wants it in all projects.
@@ -86,10 +86,11 @@ class Candidate:
             "is_copy": self.is_copy,
             "needs_sessions": self.needs_sessions,
             "needs_subject": self.needs_subject,
-            "is_remark": self.is_remark,
             "is_foreign": self.is_foreign,
             "is_observed": self.is_observed,
             "is_global": self.is_global,
+            # An earlier version does not know the name.
+            **({"is_remark": True} if self.is_remark else {}),
         }
 
     @classmethod

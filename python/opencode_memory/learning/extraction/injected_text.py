@@ -22,6 +22,9 @@ _OUR_COMMANDS: Final = re.compile(r"(?:^|[\s;&|(/])(?:opencode-memory|ocm-mem)\b
 _OUR_FILE: Final = ".opencode/MEMORY.md"
 
 
+_EARLIER: Final = re.compile(r"(?:\(|; )before: [^\n]*")
+
+
 def is_memory_call(tool: str, arguments: Mapping[str, Any]) -> bool:
     """Return whether a tool call accesses a memory: a memory tool, our command line, or the memory file."""
     named = [str(value) for value in arguments.values() if isinstance(value, str)]
@@ -48,8 +51,17 @@ def add_texts(known: tuple[int, ...], texts: Iterable[str]) -> tuple[int, ...]:
     return tuple(dict.fromkeys((*known, *fresh)))[-MOST_HASHES:] if fresh else known
 
 
-def repeats(text: str, known: Iterable[int]) -> bool:
-    """Return whether at least half of a text's triples are known."""
+def repeats(text: str, known: Iterable[int], *, least: float = REPEATS_FROM) -> bool:
+    """Return whether at least a share of a text's triples is known."""
     own = hash_triples(text)
     injected = frozenset(known)
-    return bool(own) and bool(injected) and sum(triple in injected for triple in own) >= REPEATS_FROM * len(own)
+    return bool(own) and bool(injected) and sum(triple in injected for triple in own) >= least * len(own)
+
+
+def strip_earlier(block: str) -> str:
+    """Leave out the earlier statements that a block names. A person who repeats one wants it back.
+
+    >>> strip_earlier("- Push to main. (2 d ago; before: Never push to main.)")
+    '- Push to main. (2 d ago'
+    """
+    return _EARLIER.sub("", block)

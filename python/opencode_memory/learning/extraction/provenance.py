@@ -29,7 +29,7 @@ _SIGNS: Final = re.compile(
     r"|[Bb]efore (?:you|each|every)|[Ii]gnore (?:all|any|the|previous)|[Nn]o longer|[Oo]nly use|[Uu]se only"
     r"|[Yy]ou (?:can|may)|[Ff]ree to|[Aa]llowed|[Oo]ptional|[Aa]ny ?more|is (?:fine|ok|okay|over|off)|again)\b"
 )
-"""Words of a standing instruction, or of one that is lifted. Text of an output without them is not hashed, because no rule stores it."""
+"""Words of a standing instruction, or of one that is lifted. Text of an output without them is not hashed."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _QUOTED_LINE: Final = re.compile(r"^\s*(?:>| {4}|\t|\|)")

@@ -42,6 +42,8 @@ from opencode_memory.learning.extraction.summary import describe_goal, describe_
 from opencode_memory.models import Category
 from opencode_memory.text.pasted import strip_private
 
+_REPEATED_BY_PERSON: Final = 0.8
+"""Share of known word triples from which a statement of the person repeats an injected memory."""
 _ACTION: Final = 1500
 _OFFER_LASTS: Final = 1
 """Maximum number of user messages between an offer and the choice."""
@@ -220,7 +222,9 @@ def _is_repeated(candidate: Candidate, state: SessionState) -> bool:
     text = candidate.content if candidate.category is not Category.SOLUTION else candidate.evidence
     # A statement with a topic may be repeated after another statement has replaced it.
     said = state.proposed if candidate.topic is None else ()
-    return injected_text.repeats(text, state.injected) or injected_text.repeats(text, said)
+    # What changes a rule repeats most of its words: "you don't have to run the linter before you commit".
+    least = _REPEATED_BY_PERSON if candidate.is_persons else injected_text.REPEATS_FROM
+    return injected_text.repeats(text, state.injected, least=least) or injected_text.repeats(text, said)
 
 
 def _mark_foreign(candidate: Candidate, foreign: tuple[int, ...]) -> Candidate:

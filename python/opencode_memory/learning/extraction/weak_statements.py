@@ -1,9 +1,9 @@
 """Weak statements: declarative sentences of a person without a sign that they are lasting.
 
 One of them is stored only if the person says it in three sessions, or if it changes an active memory about the same
-subject, for example "the staging port is 8090". Otherwise its hash is counted and its words are forgotten. Sentences
-about the work at hand, complaints and the like are remarks: they are stored only if they are about an earlier statement of
-the person, and not even counted.
+subject, for example "the staging port is 8090". Otherwise its hash is counted and its words are forgotten. A complaint
+or a sentence about the work at hand is a remark. It is stored only if it is near to an earlier statement of the person,
+and its hash is not counted.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Final
 from opencode_memory.learning.extraction.authored_text import QUOTE
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.clauses import cut_task
+from opencode_memory.learning.extraction.exclusions import is_hypothetical_or_reported, is_sarcasm
 from opencode_memory.learning.extraction.gate.wording import word
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand, is_complaint, is_hypothesis
 from opencode_memory.learning.extraction.sentences import Sentence
@@ -27,7 +28,6 @@ MOST_PER_MESSAGE: Final = 4
 OTHER_SESSIONS: Final = 2
 """Number of other sessions in which the person must have said the same."""
 RULE: Final = "said again"
-_RULE_OF_REMARKS: Final = "said later"
 _LEAST_WORDS: Final = 3
 _LEAST_WORDS_OF_REPETITION: Final = 6
 _MOST_WORDS: Final = 40
@@ -70,6 +70,8 @@ def find_weak_statements(message: str, sentences: Sequence[Sentence]) -> tuple[C
     is_single = len(sentences) <= MOST_PER_MESSAGE
     plain, remarks = [], []
     for sentence in sentences:
+        if is_hypothetical_or_reported(sentence) or is_sarcasm(sentence):
+            continue
         cut = _cut_task(sentence)
         if _is_plain(cut):
             plain.append(_make_candidate(cut, is_single=is_single))
@@ -102,11 +104,7 @@ def _is_remark(sentence: Sentence) -> bool:
 
 def _make_remark(sentence: Sentence) -> Candidate | None:
     made = _make_candidate(sentence, is_single=False)
-    return (
-        None
-        if made is None
-        else replace(made, category=Category.FACT, rule=_RULE_OF_REMARKS, needs_subject=False, is_remark=True)
-    )
+    return None if made is None else replace(made, category=Category.FACT, needs_subject=False, is_remark=True)
 
 
 def _make_candidate(sentence: Sentence, *, is_single: bool) -> Candidate | None:

@@ -6,10 +6,12 @@ use super::remember::{place_all, prepare_all};
 use super::{Engine, redaction};
 use crate::error::{Error, Result};
 use crate::model::report::Remembered;
-use crate::model::{NewMemory, Trust, validate};
+use crate::model::{NewMemory, Status, Trust, validate};
 use crate::store::learning::{self, Learning, Progress};
-use crate::store::project;
+use crate::store::{WriteTx, memory, project};
 
+/// Kind of the link from a later sentence of a person to the statement that it is about.
+const SAID_LATER: &str = "said_later";
 const STATE_BYTES: usize = 512 * 1024;
 
 /// A statement that was seen in a session.
@@ -21,6 +23,17 @@ pub struct Sighting {
     pub what: String,
     /// How often it was seen; a negative number takes sightings back.
     pub times: i64,
+}
+
+/// A new memory that is about a stored one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SaidLater {
+    /// The number of the new memory in its batch.
+    pub number: usize,
+    /// The id of the stored memory.
+    pub earlier: String,
+    /// Why both are linked.
+    pub reason: String,
 }
 
 /// The result of processing a batch of messages of a session.
@@ -38,6 +51,8 @@ pub struct Batch {
     pub sightings: Vec<Sighting>,
     /// Memories to write.
     pub memories: Vec<NewMemory>,
+    /// Memories among them that are about stored ones.
+    pub later: Vec<SaidLater>,
     /// A feed and the new position in it.
     pub progress: Option<(String, Progress)>,
 }
@@ -97,7 +112,9 @@ impl Engine {
             if let Some((feed, progress)) = &batch.progress {
                 write.set_progress(feed, progress)?;
             }
-            place_all(write, prepared, &rivals)
+            let placed = place_all(write, prepared, &rivals)?;
+            link_later(write, &batch.later, &placed)?;
+            Ok(placed)
         })?;
         shared.note_repetitions(&results);
         shared.indexer.notify();
@@ -109,4 +126,17 @@ impl Engine {
         let shared = self.enter()?;
         shared.store.write(&shared.clock, self.actor, |write| write.set_progress(feed, progress))
     }
+}
+
+/// Link new memories to the stored ones that they are about, unless one of both is not active.
+fn link_later(write: &WriteTx<'_>, later: &[SaidLater], placed: &[Remembered]) -> Result<()> {
+    for said in later {
+        let Some(new) = placed.get(said.number).filter(|new| new.id != said.earlier) else { continue };
+        let is_active =
+            |id: &str| Ok::<_, Error>(memory::by_id(write, id)?.is_some_and(|one| one.status == Status::Active));
+        if is_active(&new.id)? && is_active(&said.earlier)? {
+            write.link(&new.id, &said.earlier, SAID_LATER, 1.0, &said.reason)?;
+        }
+    }
+    Ok(())
 }

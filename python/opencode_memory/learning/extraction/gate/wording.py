@@ -47,8 +47,11 @@ _REQUEST_AFTER: Final = re.compile(
 )
 _ENDING: Final = re.compile(
     r"(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|tho|though|lol|haha|ok|okay|right|alright|got it|"
-    r"instead please|(?:remember|don'?t forget|note|keep) (?:that|this|it)(?: in mind| down)?|:\)|;\)|for me))+\s*(?=[.!?]*$)",
+    r"instead please|:\)|;\)|for me))+\s*(?=[.!?]*$)",
     re.IGNORECASE,
+)
+_REMEMBER: Final = re.compile(
+    r"\s*[,;.–—-]\s*(?:and |so |please )*(?:remember|don'?t forget|note) (?:that|this)\W*$", re.IGNORECASE
 )
 _REFERS: Final = re.compile(
     r"^(?:it|it's|its|they|they're|this|that|that's|these|those|both|same|otherwise|which|him|her|he|she|"
@@ -117,6 +120,7 @@ def _trim(text: str) -> str:
     said = _NOT_TO.sub("do not ", said)
     said = _YOU.sub("", said)
     said = _WHEN_CAN.sub(r"\1 ", said)
+    said = _REMEMBER.sub("", said)
     said = _REQUEST_AFTER.sub("", said) if not _REQUEST_AFTER.match(said) else said
     return _ENDING.sub("", said).strip(" ,;:–—-(")
 
