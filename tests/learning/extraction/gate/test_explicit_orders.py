@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.learning import find_candidates, learn_texts, user
+from support.learning import bash, find_candidates, learn_texts, user
 
 JQ = "When you read JSON, use jq and never grep."
 
@@ -57,10 +57,22 @@ def test_statement_for_all_projects_is_global(said):
     assert one.is_global
 
 
-def test_statement_for_all_projects_of_a_repository_is_not_global():
-    (one,) = find_candidates(user("Always run the linter in all projects of the workspace."))
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Always run the linter in all projects of the workspace.",
+        "Unlike in all my projects, we always use tabs in this repo.",
+        "Always use tabs in this repo, in all my other projects it is spaces.",
+    ],
+)
+def test_statement_for_one_project_is_not_global(said):
+    assert not any(one.is_global for one in find_candidates(user(said)))
 
-    assert not one.is_global
+
+def test_correction_for_all_projects_is_global():
+    found = find_candidates(bash("npm install"), user("No, use pnpm in all my projects."))
+
+    assert [one.is_global for one in found if one.rule == "correction"] == [True]
 
 
 def test_order_to_remember_at_the_end_is_left_out():
