@@ -60,7 +60,7 @@ def test_sentence_that_lifts_a_rule_is_learned_and_linked_to_it(store: MemorySto
     old = store.remember(first, category="convention")
     (later,) = say(store, then)
     assert links(store, later) == [(first, "said_later", REASON)]
-    # The words alone do not tell whether it changes the rule, so it replaces nothing and is no rule itself.
+    # The program cannot know whether the sentence changes the rule. So the sentence is an event, and the rule stays.
     assert (later.category, later.trust) == (Category.EVENT, Trust.USER)
     assert store.get(old.id).status is Status.ACTIVE
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.entry import GROUPS, OTHERS, Entry
 from opencode_memory.context.folding import Folded
+from opencode_memory.store.learning_state import SAID_LATER
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-SAID_LATER: Final = "said_later"
-"""Kind of the link from a later sentence of the person to the statement that it is about."""
 _ORDER: Final = {group: place for place, group in enumerate(GROUPS)}
 _MOST_LINKS: Final = 400
 
@@ -21,9 +20,9 @@ _MOST_LINKS: Final = 400
 def quote_later(
     store: MemoryStore, project: str | None, entries: Sequence[Entry], folded: Iterable[Folded]
 ) -> Iterator[Entry]:
-    """Yield the entries; what the person said later about a statement is quoted in its entry if it is no rule itself.
+    """Yield the entries. What the person said last about a statement is quoted in its entry, unless it is a rule.
 
-    Two entries that speak against each other show their ages.
+    Entries that speak against each other show their ages.
 
     Args:
         store: The store of the links.
@@ -35,17 +34,18 @@ def quote_later(
     against = [(one.memory.id, id_) for one in folded for id_ in one.beside]
     about = [(link.source, link.target) for link in store.links([SAID_LATER], project=project, limit=_MOST_LINKS)]
     pairs = [pair for pair in (*against, *about) if by_id.keys() >= set(pair)]
-    quoted: set[str] = set()
+    quotes: dict[str, str] = {}
     # The oldest first, so that the newest of several is quoted.
     for later_id, older_id in sorted(pairs, key=lambda pair: by_id[pair[0]].memory.time):
         later, older = by_id[later_id], by_id[older_id]
+        by_id[later_id], by_id[older_id] = replace(later, is_aged=True), replace(older, is_aged=True)
         is_own = later.memory.is_confirmed and not later.memory.pinned
         if is_own and later.group == OTHERS and older.group != OTHERS:
-            by_id[older_id] = replace(older, later=later.memory, is_aged=True)
-            quoted.add(later_id)
-        else:
-            by_id[later_id], by_id[older_id] = replace(later, is_aged=True), replace(older, is_aged=True)
-    yield from (entry for id_, entry in by_id.items() if id_ not in quoted)
+            quotes[older_id] = later_id
+    quoted = set(quotes.values())
+    for id_, entry in by_id.items():
+        if id_ not in quoted:
+            yield replace(entry, later=by_id[quotes[id_]].memory) if id_ in quotes else entry
 
 
 def sort_entries(entries: Sequence[Entry], folded: Iterable[Folded]) -> list[Entry]:

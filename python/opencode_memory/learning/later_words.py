@@ -9,6 +9,7 @@ statement: the model that reads both decides. docs/quality.md has the figures.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.learning.extraction.candidate import Candidate
@@ -17,12 +18,13 @@ from opencode_memory.models import Category, Memory
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
+_RULE: Final = "said later"
 REASON: Final = "said later about the same subject, found by its words"
 LEAST_WORDS: Final = 5
 """A shorter sentence, such as "fix the tests", is near to many statements."""
 _LEAST_RELEVANCE: Final = 0.8
 _MOST_READ: Final = 3
-_STATEMENTS: Final = (
+_STATED: Final = (
     Category.DIRECTIVE,
     Category.CONVENTION,
     Category.PREFERENCE,
@@ -54,22 +56,29 @@ _OWN_VIEW: Final = re.compile(
 
 
 def find_earlier_statement(store: MemoryStore, candidate: Candidate, project: str | None) -> Memory | None:
-    """Return the active statement of the person that a later sentence of theirs is about; None if there is none.
+    """Return the active statement that a person made earlier on the subject of a sentence; None if there is none.
 
     Args:
         store: The store.
-        candidate: The sentence. What the person did not type, or meant for once, is about no statement.
+        candidate: The sentence. The result is None if a rule takes it for lasting, if the person did not type it, or if
+            it is a task or meant for once.
         project: The project of the session; None if it has none.
     """
-    if not candidate.is_persons or candidate.is_foreign or not _may_be_about_another(candidate.content):
+    is_open = candidate.is_weak and candidate.is_persons and not candidate.is_foreign
+    if not is_open or not _may_be_about_another(candidate.content):
         return None
-    hits = store.recall(candidate.content, project=project, category=_STATEMENTS, limit=_MOST_READ, unasked=True)
+    hits = store.recall(candidate.content, project=project, category=_STATED, limit=_MOST_READ, unasked=True)
     near = [hit for hit in hits if hit.relevance is not None and hit.relevance >= _LEAST_RELEVANCE]
     found = max(near, key=lambda hit: hit.relevance or 0.0, default=None)
     if found is None or not found.memory.is_confirmed:
         return None
     is_later = candidate.at_ms > found.memory.time.timestamp() * 1_000
     return found.memory if is_later and found.memory.source.message != candidate.message else None
+
+
+def make_event(candidate: Candidate) -> Candidate:
+    """Return a sentence as an event: no rule, compared with no statement, and quoted below the earlier one."""
+    return replace(candidate, category=Category.EVENT, rule=_RULE)
 
 
 def _may_be_about_another(text: str) -> bool:

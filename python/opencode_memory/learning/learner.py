@@ -22,10 +22,10 @@ from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
-from opencode_memory.learning.later_words import REASON, find_earlier_statement
+from opencode_memory.learning.later_words import REASON, find_earlier_statement, make_event
 from opencode_memory.learning.rejections import is_rejected
 from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Scope, Source, Status, Trust
-from opencode_memory.store.learning_state import Batch, Progress
+from opencode_memory.store.learning_state import SAID_LATER, Batch, Progress
 from opencode_memory.text.emails import mask_emails
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ _T = TypeVar("_T")
 _RACES: Final = 5
 _MOST_BLOCKERS: Final = 200
 SOURCE: Final = "opencode"
-LATER: Final = "said later"
-"""Rule of the events that are quoted below an earlier statement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +50,15 @@ class LearningResult:
     messages: int = 0
     active: tuple[str, ...] = field(default=())
     waiting: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """A candidate that is stored, its status, and the earlier statement that it is about, if nothing else admits it."""
+
+    candidate: Candidate
+    status: Status
+    earlier: Memory | None = None
 
 
 class Learner:
@@ -158,15 +165,19 @@ class Learner:
                 state=state.to_json(),
                 processed=_new_names(info, fresh, copies),
                 sightings=_count_sightings(found, project),
-                memories=[_build_memory(candidate, status, info, project) for candidate, status, _ in admitted],
-                later=[(place, one.id, REASON) for place, (_, _, one) in enumerate(admitted) if one is not None],
+                memories=[_build_memory(one.candidate, one.status, info, project) for one in admitted],
+                links=[
+                    (number, one.earlier.id, SAID_LATER, REASON)
+                    for number, one in enumerate(admitted)
+                    if one.earlier is not None
+                ],
                 feed=feed,
                 progress=progress,
             )
         )
         by_status = [
-            (result.id, Status.CANDIDATE if result.status is RememberStatus.KEPT else status)
-            for result, (_, status, _) in zip(results, admitted, strict=True)
+            (result.id, Status.CANDIDATE if result.status is RememberStatus.KEPT else one.status)
+            for result, one in zip(results, admitted, strict=True)
         ]
         return LearningResult(
             messages=len(fresh) - len(copies),
@@ -189,27 +200,23 @@ class Learner:
         ]
         return [message for message, _ in fresh], frozenset(message.id for message, copied in fresh if copied)
 
-    def _admit(
-        self, found: Sequence[Candidate], project: str | None, session: str
-    ) -> Iterator[tuple[Candidate, Status, Memory | None]]:
-        """Yield the candidates that are stored, each with the earlier statement that it is about.
-
-        Those that the user has rejected or reworded before are left out.
-        """
+    def _admit(self, found: Sequence[Candidate], project: str | None, session: str) -> Iterator[_Admitted]:
+        """Yield the candidates that are stored, without those that the user has rejected or reworded before."""
         keys = [candidate.normal_form or "" for candidate in found]
         counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
         for candidate, count in zip(found, counts, strict=True):
-            changes_active = candidate.needs_subject and self._changes_active(candidate, project)
-            status = admit(candidate, elsewhere=count if candidate.normal_form else 0, changes_active=changes_active)
-            earlier = None
-            if status is None and candidate.is_weak:
-                earlier = find_earlier_statement(self._store, candidate, project)
-            if earlier is not None:
-                status, candidate = Status.ACTIVE, replace(candidate, category=Category.EVENT, rule=LATER)  # noqa: PLW2901
             if candidate.topic == f"session:{session}" and self._has_digest(session):
                 continue  # The summary of a digest is better.
-            if status is not None and not is_rejected(self._store, candidate, project):
-                yield candidate, status, earlier
+            changes_active = candidate.needs_subject and self._changes_active(candidate, project)
+            status = admit(candidate, elsewhere=count if candidate.normal_form else 0, changes_active=changes_active)
+            if status is not None:
+                one = _Admitted(candidate, status)
+            elif (earlier := find_earlier_statement(self._store, candidate, project)) is not None:
+                one = _Admitted(make_event(candidate), Status.ACTIVE, earlier)
+            else:
+                continue
+            if not is_rejected(self._store, one.candidate, project):
+                yield one
 
     def _changes_active(self, candidate: Candidate, project: str | None) -> bool:
         return self._store.learning.find_same_subject(candidate.content, project) is not None

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from opencode_memory._core import Engine
 
 _KEY_BYTES: Final = 16
+SAID_LATER: Final = "said_later"
+"""Kind of the link from a later sentence of a person to the earlier statement that it is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,7 @@ class Batch:
         processed: Names of the messages that this batch processes.
         sightings: How often a statement was seen, by project; a negative number takes sightings back.
         memories: The memories to write.
-        later: Number of a memory among them, id of the stored memory that it is about, and why.
+        links: Links from these memories to stored ones: number in ``memories``, id of the stored one, kind, reason.
         feed: The feed that the messages came from, if any.
         progress: The position of the feed after the batch.
     """
@@ -56,7 +58,7 @@ class Batch:
     processed: Sequence[str] = ()
     sightings: Sequence[tuple[str | None, str, int]] = ()
     memories: Sequence[NewMemory] = ()
-    later: Sequence[tuple[int, str, str]] = ()
+    links: Sequence[tuple[int, str, str, str]] = ()
     feed: str | None = None
     progress: Progress | None = None
 
@@ -152,7 +154,7 @@ class LearningState:
                     records.new_memory(memory, project=None, now_ms=now_ms, zone=self._zone)
                     for memory in batch.memories
                 ],
-                "later": list(batch.later),
+                "links": list(batch.links),
                 "progress": None
                 if batch.feed is None or batch.progress is None
                 else (batch.feed, batch.progress.mark, batch.progress.cursor),

@@ -4,7 +4,7 @@
 
 mod support;
 
-use opencode_memory_core::engine::{Batch, Sighting};
+use opencode_memory_core::engine::{Batch, NewLink, Sighting};
 use opencode_memory_core::model::{Category, NewMemory, Source, Status, Trust};
 use opencode_memory_core::store::learning::Progress;
 use opencode_memory_core::{Engine, ErrorKind};
@@ -156,4 +156,31 @@ fn old_seen_statement_is_deleted_and_decision_of_the_user_is_kept() {
     engine.maintain().expect("maintained");
     let whats = ["x".to_owned(), "settled:x".to_owned()];
     assert_eq!(engine.seen_elsewhere(Some("app"), &whats, "ses_2").expect("seen"), [0, 1]);
+}
+
+#[test]
+fn links_of_a_batch_are_written_with_its_memories() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let rule = engine.remember(learned("Never edit the vendored files.")).expect("stored").id;
+    let gone = engine.remember(learned("The pier has two cranes.")).expect("stored").id;
+    engine.archive(std::slice::from_ref(&gone), None).expect("archived");
+    let link = |number: usize, target: &str| NewLink {
+        number,
+        target: target.to_owned(),
+        kind: "said_later".into(),
+        reason: "said later".into(),
+    };
+    let links = vec![link(0, &rule), link(0, &gone), link(0, "no such id"), link(7, &rule)];
+    let memories = vec![learned("The vendored files are ours by now.")];
+    let results = engine.learn(Batch { memories, links, ..batch(0) }).expect("learned");
+    let linked = |id: &str| -> Vec<String> {
+        let related = engine.related(id, 10).expect("related");
+        related.into_iter().filter(|one| one.kind == "said_later").map(|one| one.memory.id).collect()
+    };
+    assert_eq!(linked(&results[0].id), std::slice::from_ref(&rule));
+    // A batch that lost the race leaves no link either.
+    let late = Batch { memories: vec![learned("The rule ends.")], links: vec![link(0, &rule)], ..batch(0) };
+    assert_eq!(engine.learn(late).expect_err("a conflict").kind(), ErrorKind::Conflict);
+    assert_eq!(linked(&rule), [results[0].id.clone()]);
 }

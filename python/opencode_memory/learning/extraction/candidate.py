@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
 from opencode_memory.models import Category
@@ -96,9 +96,11 @@ class Candidate:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
         """Build a candidate from a stored JSON object."""
-        fields = {**value, "category": Category(value["category"]), "tags": tuple(value["tags"])}
-        normal_form = fields.pop("seen_as", None)
-        return cls(**fields, normal_form=normal_form)
+        # A later version may have stored members that this one does not know.
+        known = {one.name for one in fields(cls)} & value.keys()
+        given = {name: value[name] for name in known}
+        given |= {"category": Category(value["category"]), "tags": tuple(value["tags"])}
+        return cls(**given, normal_form=value.get("seen_as"))
 
 
 def shorten(text: str, most: int) -> str:

@@ -20,9 +20,8 @@ _OUR_TOOLS: Final = re.compile(
 """Names of memory tools, both ours and those of other memory systems."""
 _OUR_COMMANDS: Final = re.compile(r"(?:^|[\s;&|(/])(?:opencode-memory|ocm-mem)\b")
 _OUR_FILE: Final = ".opencode/MEMORY.md"
-
-
 _EARLIER: Final = re.compile(r"(?:\(|; )before: [^\n]*")
+"""Note of a line in a block that names the earlier statement."""
 
 
 def is_memory_call(tool: str, arguments: Mapping[str, Any]) -> bool:

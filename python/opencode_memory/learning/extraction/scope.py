@@ -12,8 +12,6 @@ _ENGLISH: Final = re.compile(
     r"(?:projects?|repos?|repositor(?:y|ies)|code ?bases?))\b",
     re.IGNORECASE,
 )
-
-
 _HERE: Final = re.compile(
     r"\b(?:unlike|except|other (?:projects?|repos?|repositor(?:y|ies)|code ?bases?)|(?:in|for) this (?:project|repo|repository"
     r"|code ?base|one)|here)\b",

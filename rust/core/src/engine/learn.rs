@@ -10,8 +10,6 @@ use crate::model::{NewMemory, Status, Trust, validate};
 use crate::store::learning::{self, Learning, Progress};
 use crate::store::{WriteTx, memory, project};
 
-/// Kind of the link from a later sentence of a person to the statement that it is about.
-const SAID_LATER: &str = "said_later";
 const STATE_BYTES: usize = 512 * 1024;
 
 /// A statement that was seen in a session.
@@ -25,13 +23,15 @@ pub struct Sighting {
     pub times: i64,
 }
 
-/// A new memory that is about a stored one.
+/// A link from a new memory to a stored one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SaidLater {
-    /// The number of the new memory in its batch.
+pub struct NewLink {
+    /// The number of the new memory in its batch, from 0.
     pub number: usize,
     /// The id of the stored memory.
-    pub earlier: String,
+    pub target: String,
+    /// The kind of the link.
+    pub kind: String,
     /// Why both are linked.
     pub reason: String,
 }
@@ -51,8 +51,8 @@ pub struct Batch {
     pub sightings: Vec<Sighting>,
     /// Memories to write.
     pub memories: Vec<NewMemory>,
-    /// Memories among them that are about stored ones.
-    pub later: Vec<SaidLater>,
+    /// Links from these memories to stored ones.
+    pub links: Vec<NewLink>,
     /// A feed and the new position in it.
     pub progress: Option<(String, Progress)>,
 }
@@ -113,7 +113,7 @@ impl Engine {
                 write.set_progress(feed, progress)?;
             }
             let placed = place_all(write, prepared, &rivals)?;
-            link_later(write, &batch.later, &placed)?;
+            link_new(write, &batch.links, &placed)?;
             Ok(placed)
         })?;
         shared.note_repetitions(&results);
@@ -128,14 +128,14 @@ impl Engine {
     }
 }
 
-/// Link new memories to the stored ones that they are about, unless one of both is not active.
-fn link_later(write: &WriteTx<'_>, later: &[SaidLater], placed: &[Remembered]) -> Result<()> {
-    for said in later {
-        let Some(new) = placed.get(said.number).filter(|new| new.id != said.earlier) else { continue };
-        let is_active =
-            |id: &str| Ok::<_, Error>(memory::by_id(write, id)?.is_some_and(|one| one.status == Status::Active));
-        if is_active(&new.id)? && is_active(&said.earlier)? {
-            write.link(&new.id, &said.earlier, SAID_LATER, 1.0, &said.reason)?;
+/// Write the links of a batch. A link is left out if one of its ends is not active any more.
+fn link_new(write: &WriteTx<'_>, links: &[NewLink], placed: &[Remembered]) -> Result<()> {
+    let is_active =
+        |id: &str| Ok::<_, Error>(memory::by_id(write, id)?.is_some_and(|one| one.status == Status::Active));
+    for link in links {
+        let Some(new) = placed.get(link.number).filter(|new| new.id != link.target) else { continue };
+        if is_active(&new.id)? && is_active(&link.target)? {
+            write.link(&new.id, &link.target, &link.kind, 1.0, &link.reason)?;
         }
     }
     Ok(())

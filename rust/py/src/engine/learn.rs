@@ -1,6 +1,6 @@
 //! Methods of session learning.
 
-use opencode_memory_core::engine::{Batch, SaidLater, Sighting};
+use opencode_memory_core::engine::{Batch, NewLink, Sighting};
 use opencode_memory_core::store::learning::Progress;
 use pyo3::prelude::*;
 
@@ -18,8 +18,8 @@ struct GivenBatch {
     /// Project, hash of the statement, how often it was seen; a negative number takes sightings back.
     sightings: Vec<(Option<String>, String, i64)>,
     memories: Vec<GivenMemory>,
-    /// Number of a memory in the batch, id of the stored memory that it is about, reason.
-    later: Vec<(usize, String, String)>,
+    /// Number of a memory in the batch, id of a stored memory, kind, reason.
+    links: Vec<(usize, String, String, String)>,
     /// Feed, mark, cursor.
     progress: Option<(String, String, Option<String>)>,
 }
@@ -76,7 +76,7 @@ impl Engine {
     fn learn(&self, py: Python<'_>, batch: GivenBatch) -> PyResult<Vec<convert::Written>> {
         let results = self.run(py, || {
             let sightings = batch.sightings.into_iter();
-            let later = batch.later.into_iter();
+            let links = batch.links.into_iter();
             self.core.learn(Batch {
                 session: batch.session.clone(),
                 version: batch.version,
@@ -84,7 +84,7 @@ impl Engine {
                 counted: batch.counted,
                 sightings: sightings.map(|(project, what, times)| Sighting { project, what, times }).collect(),
                 memories: batch.memories.into_iter().map(|given| given.0).collect(),
-                later: later.map(|(number, earlier, reason)| SaidLater { number, earlier, reason }).collect(),
+                links: links.map(|(number, target, kind, reason)| NewLink { number, target, kind, reason }).collect(),
                 progress: batch
                     .progress
                     .map(|(feed, mark, cursor)| (feed, Progress { session: batch.session, mark, cursor })),

@@ -47,7 +47,7 @@ pub(super) struct Claim {
     pub permits: bool,
     /// Whether it says in general that something is allowed or no duty: "is optional", "is not required".
     pub is_general: bool,
-    /// Whether it may hold under a condition, for somebody, or once only.
+    /// Whether it may hold only under a condition, for some people, or once.
     pub is_limited: bool,
     /// Whether it says that something is no duty: "you do not need to", "is optional".
     pub exempts: bool,
@@ -97,13 +97,14 @@ impl Claim {
                 && word.text != "do"
         });
         let is_imperative = first.is_some_and(|word| IMPERATIVE.contains(&word.text.as_str()));
+        let is_rule = always || words.iter().any(|word| word.text == "never");
         let mut claim = Self {
             cue,
             retracts,
             adds: has(ADDS),
             is_tentative: has(TENTATIVE),
-            is_order: always || is_imperative || words.iter().any(|word| word.text == "never"),
-            is_task: is_imperative && !always && !words.iter().any(|word| word.text == "never"),
+            is_order: is_rule || is_imperative,
+            is_task: is_imperative && !is_rule,
             is_inverted: has(&[&["other", "way", "round"], &["other", "way", "around"], &["vice", "versa"]]),
             permits: has(PERMITS) && !is_negative,
             is_limited: words.iter().any(|word| CONDITIONS.contains(&word.text.as_str())),
@@ -157,7 +158,7 @@ impl Claim {
         read
     }
 
-    /// Whether its words say that it holds from now on: a permission without them may be for once.
+    /// Whether its words say that it holds from now on. A permission without such words may be meant for once.
     pub(super) fn lasts(&self) -> bool {
         self.cue != Cue::None || self.retracts || self.is_general
     }

@@ -97,7 +97,7 @@ pub(super) const PERMITS: &[&[&str]] = &[
 ];
 /// A permission with one of these is general.
 pub(super) const ALLOWS: &[&[&str]] = &[&["is", "allowed"], &["are", "allowed"]];
-/// A permission or an exemption with one of these holds under a condition, for somebody, or once.
+/// A permission or an exemption with one of these may hold only under a condition, for some people, or once.
 pub(super) const CONDITIONS: &[&str] = &[
     "only", "if", "once", "when", "after", "before", "unless", "until", "while", "except", "but", "as", "that",
     "which", "who", "today", "tonight", "tomorrow", "week", "month", "sprint", "time", "just", "for",
