@@ -288,12 +288,26 @@ def test_later_word_is_quoted_below_the_rule_that_it_may_lift(store: MemoryStore
     )
 
 
-def test_only_the_newest_later_word_is_quoted(store: MemoryStore) -> None:
+def test_newest_later_word_is_quoted_and_the_others_are_known_as_well(store: MemoryStore) -> None:
     rule = remember(store, "Never touch vendor/stripe-shim", "directive", days=9)
     for days, text in ((1, "The shim may be edited again"), (4, "Wait with the shim until May")):
         store.link(remember(store, text, "event", days=days), rule, "said_later")
-    (line,) = brief(store).lines[1:]
-    assert line.endswith('said later, 1 d ago: "The shim may be edited again")')
+    assert brief(store).lines == (
+        "Directives:",
+        '- Never touch vendor/stripe-shim (1 w ago; said later, 1 d ago: "The shim may be edited again")',
+        "Also known:",
+        "- Wait with the shim until May (4 d ago)",
+    )
+
+
+def test_later_word_of_a_rule_without_room_is_counted(store: MemoryStore) -> None:
+    rule = remember(store, "Never touch vendor/stripe-shim " + "or its tests " * 40, "directive", days=9)
+    store.link(remember(store, "The shim may be edited again", "event"), rule, "said_later")
+    remember(store, "Always run the linter", "directive")
+    shown = brief(store, budget=70)
+    assert rule not in {memory.id for memory in shown.full}
+    assert shown.omitted == 1 + (rule not in {memory.id for memory in shown.headlines})
+    assert shown.lines[-1].startswith(f"{shown.omitted} more ")
 
 
 def test_pinned_later_word_has_a_line_of_its_own(store: MemoryStore) -> None:

@@ -248,6 +248,12 @@ class _Fitting:
             return 0
         return self._count(HEADLINES if group == OTHERS else GROUPS[group])
 
+    def _find_lost_quote(self, entry: Entry) -> Entry | None:
+        """Return an entry for what was said later about a statement, if the statement has no line that quotes it."""
+        id_ = entry.memory.id
+        is_quoted = id_ in self._is_full or self._groups.get(id_, OTHERS) != OTHERS
+        return None if entry.later is None or is_quoted else Entry(memory=entry.later, group=OTHERS, worth=0.0)
+
     def _format_full(self, entry: Entry, most_bytes: int) -> str | None:
         if entry.excerpt is not None:
             return format_excerpt(entry.excerpt, entry.memory, at=self._at)
@@ -258,10 +264,9 @@ class _Fitting:
         groups: dict[str, tuple[str, ...]] = {}
         for group, heading in GROUPS.items():
             ids = [entry.memory.id for entry in self._entries if self._groups.get(entry.memory.id) == group]
-            # Lines in full stand before headlines, so that their heading is true of both.
             if group == OTHERS:
+                # Lines in full stand before headlines, so that their heading is true of both.
                 ids.sort(key=lambda id_: id_ not in self._is_full)
-            if group == OTHERS:
                 for given_heading, given in self._extra.items():
                     lines += [given_heading, *given]
             if ids:
@@ -269,6 +274,7 @@ class _Fitting:
                 is_plain = group != OTHERS or self._is_full.issuperset(ids)
                 lines += [heading if is_plain else HEADLINES, *(self._lines[id_] for id_ in ids)]
         omitted = [entry for entry in self._entries if entry.memory.id not in self._lines]
+        omitted += [entry for entry in map(self._find_lost_quote, self._entries) if entry is not None]
         if omitted and lines:
             lines.append(_more(omitted))
         shown = [entry.memory for entry in self._entries if entry.memory.id in self._lines]
