@@ -45,7 +45,7 @@ _NO_COMPLAINT: Final = re.compile(
 )
 """Words of a complaint that also say where something is, or that it changed."""
 _ABOUT_THE_TALK: Final = re.compile(
-    r"^(?:(?:you|u)\b(?! (?:should|must|may|need to|have to|can|do(?:n'?t| not) (?:need|have) to)\b)"
+    r"^(?:(?:you|u)\b(?! (?:should|must|may|(?:no longer )?(?:need|have) to|can|do(?:n'?t| not) (?:need|have) to)\b)"
     r"(?!'re free| are free| needn'?t)|i(?:'ve| have| just)? (?:see|saw|got|get|tried|"
     r"ran|did|asked|noticed|added|pushed|opened)\b)",
     re.IGNORECASE,

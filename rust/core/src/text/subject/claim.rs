@@ -47,8 +47,8 @@ pub(super) struct Claim {
     pub permits: bool,
     /// Whether it says in general that something is allowed or no duty: "is optional", "is not required".
     pub is_general: bool,
-    /// Whether it may hold only under a condition, for some people, or once.
-    pub is_limited: bool,
+    /// Words by which it may hold only under a condition, for some people, or once.
+    pub conditions: Vec<String>,
     /// Whether it says that something is no duty: "you do not need to", "is optional".
     pub exempts: bool,
     /// Stems of the asserted words that name subject, circumstances and value.
@@ -107,7 +107,12 @@ impl Claim {
             is_task: is_imperative && !is_rule,
             is_inverted: has(&[&["other", "way", "round"], &["other", "way", "around"], &["vice", "versa"]]),
             permits: has(PERMITS) && !is_negative,
-            is_limited: words.iter().any(|word| CONDITIONS.contains(&word.text.as_str())),
+            conditions: words
+                .iter()
+                .map(|word| &word.text)
+                .filter(|text| CONDITIONS.contains(&text.as_str()))
+                .cloned()
+                .collect(),
             exempts,
             is_general,
             asserted: Vec::new(),
@@ -161,6 +166,11 @@ impl Claim {
     /// Whether its words say that it holds from now on. A permission without such words may be meant for once.
     pub(super) fn lasts(&self) -> bool {
         self.cue != Cue::None || self.retracts || self.is_general
+    }
+
+    /// Whether it has a condition that another statement does not have.
+    pub(super) fn is_limited_against(&self, other: &Self) -> bool {
+        self.conditions.iter().any(|condition| !other.conditions.contains(condition))
     }
 
     /// Whether the statement could replace another one at all, so that it is worth a search.

@@ -41,7 +41,7 @@ pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
     if newer.exempts {
         // "Comments are optional" leaves "comments are written in English" as it is.
         return match extra.len() {
-            0 if older.is_order && !is_narrower && !newer.is_limited && newer.lasts() => {
+            0 if older.is_order && !is_narrower && !newer.is_limited_against(older) && newer.lasts() => {
                 Relation::Replaces("says that it is no duty")
             }
             few if few <= FEW => Relation::Contradicts(reasons::NO_DUTY),
@@ -84,7 +84,7 @@ pub(super) fn compare_reversal(newer: &Claim, older: &Claim) -> Relation {
     // "You can delete migrations that were never deployed" permits less than "never delete migrations" forbids.
     let rejects_more =
         newer.rejected.iter().any(|term| !older.asserted.contains(term) && !older.rejected.contains(term));
-    let permits = newer.permits && !newer.is_limited && newer.lasts();
+    let permits = newer.permits && !newer.is_limited_against(older) && newer.lasts();
     match extra.count() {
         0 if !rejects_more && (newer.is_order && !newer.permits || permits || newer.cue == Cue::Strong) => {
             Relation::Replaces("asserts what the older statement rejects")

@@ -29,20 +29,22 @@ pub(super) fn drop_reasons(words: &mut [Word]) {
     }
 }
 
-/// Reject the words after "not" and "never"; whether there are any.
+/// Reject the words after "not", "never", and "no longer need to"; whether there are any.
 pub(super) fn mark_negations(words: &mut [Word]) -> bool {
     let mut found = false;
     let mut at = 0;
     while at < words.len() {
         let text = words[at].text.as_str();
         let is_bare = text == "no" && words.get(at + 1).is_some_and(|next| next.text != "longer") && !words[at].ends;
-        if !(text == "not" || text == "never" || is_bare) {
+        let is_ended_duty = begins_with(&words[at..], &["no", "longer"])
+            && DUTIES.iter().any(|duty| begins_with(&words[at + 2..], duty));
+        if !(text == "not" || text == "never" || is_bare || is_ended_duty) {
             at += 1;
             continue;
         }
         found = true;
-        words[at].role = Role::Dropped;
         let of_verb = text == "never"
+            || is_ended_duty
             || at == 0
             || matches!(
                 words[at - 1].text.as_str(),
@@ -63,8 +65,11 @@ pub(super) fn mark_negations(words: &mut [Word]) -> bool {
                     | "they"
             );
         let ended_before = at > 0 && words[at - 1].ends;
-        let mut end = at + 1;
+        let mut end = at + if is_ended_duty { 2 } else { 1 };
         let mut ended = words[at].ends;
+        for word in &mut words[at..end] {
+            word.role = Role::Dropped;
+        }
         while end < words.len() && !ended {
             let word = &words[end];
             let breaks = word.text == "but" || REASON.contains(&word.text.as_str()) || word.text == "instead";
@@ -79,6 +84,10 @@ pub(super) fn mark_negations(words: &mut [Word]) -> bool {
         at = end.max(at + 1);
     }
     found
+}
+
+fn begins_with(words: &[Word], phrase: &[&str]) -> bool {
+    words.len() >= phrase.len() && words.iter().zip(phrase).all(|(word, wanted)| word.text == *wanted)
 }
 
 /// Reject the words after "instead of" and the like; whether there are any.

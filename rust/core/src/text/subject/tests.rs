@@ -209,6 +209,10 @@ const LIFTED: &[(&str, &str)] = &[
     ("Always sign commits.", "We don't have to sign commits any more."),
     ("Always sign commits.", "Signing commits is optional."),
     ("Always sign commits.", "Signing commits is not required."),
+    ("Always sign commits.", "You no longer need to sign commits."),
+    ("Always run `make lint` before you commit.", "You no longer have to run `make lint` before you commit."),
+    ("Always run `make lint` before you commit.", "Running `make lint` before you commit is optional now."),
+    ("Never push to main before the release.", "Pushing to main before the release is fine now."),
     ("We switched to MySQL for the ledger.", "The move to MySQL for the ledger is cancelled."),
     ("We use MySQL for the ledger.", "The switch to MySQL for the ledger was canceled."),
     ("We use MySQL for the ledger.", "PostgreSQL stays for the ledger."),
@@ -230,6 +234,10 @@ const PERHAPS_LIFTED: &[(&str, &str)] = &[
     ),
     ("Always run the full test suite before committing.", "No need to run the full test suite before committing."),
     ("Comments are written in English.", "Comments are optional."),
+    (
+        "Always run `make lint` before you commit.",
+        "Running `make lint` before you commit is optional if CI is green now.",
+    ),
 ];
 /// Permissions, exemptions and cancellations of something else.
 const NOT_LIFTED: &[(&str, &str)] = &[
@@ -238,6 +246,8 @@ const NOT_LIFTED: &[(&str, &str)] = &[
     ("Never log in as root.", "Users can log in with a passkey."),
     ("Always run the linter before committing.", "You don't need to run the linter in the docs folder."),
     ("Always sign commits.", "You don't need to sign off the release notes."),
+    ("Always sign commits.", "You no longer need to sign off the release notes."),
+    ("Always run `make lint` before you commit.", "You no longer need to run `make lint` when you commit docs."),
     ("Never edit generated files.", "You may not edit vendored files."),
     ("The cache stays warm for a day.", "The session stays open for an hour."),
     ("Deploys happen every Friday.", "The Friday deploy is cancelled because of the holiday."),
