@@ -223,6 +223,29 @@ def test_session_is_learned_from_live_and_at_its_end(
     assert (memory["category"], memory["trust"]) == ("decision", "user")
 
 
+def test_undo_in_opencode_takes_back_what_its_messages_stored(
+    opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
+) -> None:
+    plugged = Plugged.set_up(
+        opencode_binary, tmp_path / "home", model.url, learning_sources="live", learning_rest_seconds="1"
+    )
+
+    def learned() -> set[str]:
+        return {memory["content"] for memory in plugged.listed(shop) if memory["category"] == "decision"}
+
+    with plugged.served() as server, plugged.running(shop) as opencode:
+        server.until_warm()
+        session = opencode.session()
+        model.script("Cents it is.", "Weekly it is.", "Hello.")
+        opencode.prompt(session, DECISION)
+        opencode.prompt(session, "We decided to release every week, on Tuesday.")
+        until(lambda: len(learned()) == 2, "nothing was learned")
+        undone = [one["info"]["id"] for one in opencode.get(f"/session/{session}/message")][2]
+        opencode.post(f"/session/{session}/revert", {"messageID": undone})
+        opencode.prompt(session, "Hello")
+        until(lambda: learned() == {DECISION}, "the undone decision is still there")
+
+
 def test_plugin_starts_a_missing_server(
     opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
 ) -> None:

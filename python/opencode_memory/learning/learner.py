@@ -16,14 +16,16 @@ from opencode_memory.learning.admission import admit
 from opencode_memory.learning.digested import name_messages, name_summary
 from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
-from opencode_memory.learning.extraction.events import Message, SessionInfo
+from opencode_memory.learning.extraction.events import Message, SessionInfo, UndoneMessages
 from opencode_memory.learning.extraction.injected_text import add_texts, strip_earlier
 from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
+from opencode_memory.learning.extraction.undo import apply_undo, forget_proposed
 from opencode_memory.learning.later_words import REASON, find_earlier_statement, make_event
 from opencode_memory.learning.rejections import is_rejected
+from opencode_memory.learning.take_back import take_back
 from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Scope, Source, Status, Trust
 from opencode_memory.store.learning_state import SAID_LATER, Batch, Progress
 from opencode_memory.text.emails import mask_emails
@@ -122,6 +124,41 @@ class Learner:
             )
 
         _retry_on_conflict(attempt, info.id)
+
+    def list_held(self, session: str) -> frozenset[str]:
+        """Return the ids of messages whose candidates are held, because the user has undone the messages."""
+        state = SessionState.from_json(self._store.learning.open(session)[1])
+        return frozenset(candidate.message for candidate in state.held)
+
+    def note_undone(self, info: SessionInfo, undone: UndoneMessages, *, project: str | None) -> tuple[str, ...]:
+        """Hold or forget what was found in messages that the user has undone, and take back what they stored.
+
+        Args:
+            info: The session.
+            undone: The messages.
+            project: The project of the session; None if it has none.
+
+        Returns:
+            Ids of the memories that were taken back.
+
+        Raises:
+            BusyError: Other processes read the same session all the time.
+        """
+        taken = take_back(self._store, info.id, undone.removed) if undone.removed else []
+        forms = [form for memory in taken if isinstance(form := memory.metadata.get("seen_as"), str)]
+
+        def attempt() -> None:
+            version, stored = self._store.learning.open(info.id)
+            before = SessionState.from_json(stored)
+            state = forget_proposed(apply_undo(before, undone), (memory.content for memory in taken))
+            if state != before or forms:
+                sightings = [(project, form, -1) for form in forms]
+                self._store.learning.write(
+                    Batch(session=info.id, version=version, state=state.to_json(), sightings=sightings)
+                )
+
+        _retry_on_conflict(attempt, info.id)
+        return tuple(memory.id for memory in taken)
 
     def _process(
         self,

@@ -107,6 +107,12 @@ class LearningState:
         """Return in how many other sessions of a project each statement was seen."""
         return self._engine.seen_elsewhere(project, arguments.texts(what, field="what"), session)
 
+    def find_from_messages(self, session: str, messages: Sequence[str]) -> list[str]:
+        """Return the ids of the active and waiting memories whose source is one of these messages, the oldest first."""
+        return self._engine.ids_from_messages(
+            arguments.text(session, field="session"), arguments.texts(messages, field="messages")
+        )
+
     def find_same_subject(self, text: str, project: str | None) -> SameSubject | None:
         """Return the active memory that a sentence would replace, or else one that it would contradict.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 PROTOCOL: Final = 1
@@ -28,3 +29,14 @@ def find_parent(title: str, parent: str | None) -> str | None:
     parent.
     """
     return _LOOP_PARENT if title.startswith(LOOP_TITLE) else parent or None
+
+
+def find_undone(revert: object) -> str | None:
+    """Return the id of the first message that the user has undone; None if none is undone.
+
+    Args:
+        revert: The member ``revert`` of a session. If it names a part, only the end of a message is undone, which no
+            command of OpenCode does.
+    """
+    message = revert.get("messageID") if isinstance(revert, Mapping) and not revert.get("partID") else None
+    return message if isinstance(message, str) and message else None

@@ -121,3 +121,17 @@ def truncate(text: str) -> str:
         return text
     tail = LONGEST_TEXT - _HEAD
     return f"{text[:_HEAD]}\n…\n{text[-tail:]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UndoneMessages:
+    """Messages of a session that the user has undone.
+
+    Attributes:
+        since: Id of the first message that is undone and can still be redone; None if there is none. Ids of later
+            messages are greater.
+        removed: Ids of messages that are undone for good.
+    """
+
+    since: str | None = None
+    removed: tuple[str, ...] = ()

@@ -39,6 +39,7 @@ from opencode_memory.learning.extraction.statements import (
     is_role_play,
 )
 from opencode_memory.learning.extraction.summary import describe_goal, describe_outcome, summarize_session
+from opencode_memory.learning.extraction.undo import forget_proposed
 from opencode_memory.models import Category
 from opencode_memory.text.pasted import strip_private
 
@@ -96,7 +97,9 @@ def step(
         event = _redact(raw)
         state, released = _release(state, event)
         ready += released
+        goal = state.goal
         state, found = _process_event(info, state, event, known)
+        state = state if state.goal == goal else replace(state, goal_from=message.id)
         if isinstance(event, UserText | Feedback) and not info.parent:
             found = tuple(_mark_foreign(candidate, state.foreign) for candidate in found)
             state = replace(state, typed=provenance.add_typed(state.typed, event.text, state.foreign))
@@ -118,10 +121,7 @@ def _release(state: SessionState, event: Event) -> tuple[SessionState, tuple[Can
     if isinstance(event, UserText) and is_retraction(event.text):
         kept = tuple(candidate for candidate in state.pending if not candidate.is_persons)
         retracted = (candidate.content for candidate in state.pending if candidate.is_persons)
-        gone = frozenset(triple for content in retracted for triple in injected_text.hash_triples(content))
-        return replace(
-            state, pending=(), proposed=tuple(triple for triple in state.proposed if triple not in gone)
-        ), kept
+        return replace(forget_proposed(state, retracted), pending=()), kept
     if isinstance(event, UserText | SessionEnd | Compaction):
         return replace(state, pending=()), state.pending
     return state, ()

@@ -67,6 +67,7 @@ class SessionState:
 
     Attributes:
         goal: The user's first request.
+        goal_from: Id of the message with that request.
         outcome: The agent's last message.
         action: The agent's last actions and texts; used to recognise corrections.
         offer: The agent's last text that offered options.
@@ -76,6 +77,7 @@ class SessionState:
         passed: Number of successes of each command, by its normalised form.
         files: Edited files, the last one first.
         pending: Candidates that the user's next message may still retract.
+        held: Candidates of messages that the user has undone and may redo.
         injected: Hashes of memories that were injected into the session.
         proposed: Hashes of statements that were already proposed from the session.
         blockers: Topics and texts of unresolved blockers that were found in the session.
@@ -87,6 +89,7 @@ class SessionState:
     """
 
     goal: str = ""
+    goal_from: str = ""
     outcome: str = ""
     action: str = ""
     offer: str = ""
@@ -96,6 +99,7 @@ class SessionState:
     passed: tuple[tuple[str, int], ...] = ()
     files: tuple[str, ...] = ()
     pending: tuple[Candidate, ...] = field(default=())
+    held: tuple[Candidate, ...] = field(default=())
     injected: tuple[int, ...] = ()
     proposed: tuple[int, ...] = ()
     typed: tuple[int, ...] = ()
@@ -115,6 +119,7 @@ class SessionState:
             files=tuple(name[-LONGEST_NAME:] for name in self.files[:MOST_FILES]),
             solved=self.solved[-MOST_FAILURES:],
             pending=self.pending[-MOST_PENDING:],
+            held=self.held[-MOST_PENDING:],
             goal=self.goal[:LONGEST_TEXT],
             outcome=self.outcome[:LONGEST_TEXT],
             action=self.action[-LONGEST_TEXT:],
@@ -126,6 +131,7 @@ class SessionState:
         """Serialise to JSON; the names of its members are stored and must stay."""
         value: dict[str, Any] = {
             "goal": self.goal,
+            "goal_from": self.goal_from,
             "outcome": self.outcome,
             "action": self.action,
             "offer": self.offer,
@@ -143,6 +149,7 @@ class SessionState:
             "blockers": self.blockers,
             "failures": [(key, asdict(failure)) for key, failure in self.failures],
             "pending": [candidate.as_json() for candidate in self.pending],
+            "held": [candidate.as_json() for candidate in self.held],
         }
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -151,10 +158,12 @@ class SessionState:
         """Parse stored JSON; missing members (``{}``) get their defaults."""
         value: dict[str, Any] = {_FIELDS.get(name, name): stored for name, stored in json.loads(text).items()}
         failures = tuple((key, Failure.from_json(failure)) for key, failure in value.pop("failures", ()))
-        pending = tuple(Candidate.from_json(candidate) for candidate in value.pop("pending", ()))
+        pending, held = (
+            tuple(Candidate.from_json(candidate) for candidate in value.pop(name, ())) for name in ("pending", "held")
+        )
         blockers = tuple((topic, content) for topic, content in value.pop("blockers", ()))
         passed = tuple((key, times) for key, times in value.pop("passed", ()))
         plain: dict[str, Any] = {
             name: tuple(stored) if isinstance(stored, list) else stored for name, stored in value.items()
         }
-        return cls(failures=failures, pending=pending, passed=passed, blockers=blockers, **plain)
+        return cls(failures=failures, pending=pending, held=held, passed=passed, blockers=blockers, **plain)

@@ -83,6 +83,11 @@ impl Engine {
         }
     }
 
+    /// Ids of the active and waiting memories whose source is one of these messages of a session.
+    pub fn ids_from_messages(&self, session: &str, messages: &[String]) -> Result<Vec<String>> {
+        memory::ids_from_messages(&*self.enter()?.store.read()?, session, messages)
+    }
+
     /// Write the result of a batch in one transaction.
     ///
     /// # Errors

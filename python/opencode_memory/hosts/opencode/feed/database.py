@@ -22,11 +22,11 @@ from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.hosts.opencode.contract import find_parent
+from opencode_memory.hosts.opencode.contract import find_parent, find_undone
 from opencode_memory.hosts.opencode.feed.pages import Page, read_page, read_some
 from opencode_memory.hosts.opencode.feed.schema import Schema, Schemas
 from opencode_memory.hosts.opencode.feed.sqlite_reader import BesideReader
-from opencode_memory.hosts.opencode.feed.tables import is_sound
+from opencode_memory.hosts.opencode.feed.tables import is_sound, parse_object
 from opencode_memory.learning.extraction.events import Message, SessionInfo
 
 _BATCH: Final = 100
@@ -118,7 +118,7 @@ class OpenCodeDatabase:
         return SessionHead(info=info, mark=mark, active_ms=active_ms)
 
     def messages(self, session: str, after: str | None, *, now_ms: int, limit: int = 200) -> Page:
-        """Read the next complete messages of a session.
+        """Read the next complete messages of a session, without those that the user has undone.
 
         Args:
             session: Its id.
@@ -132,7 +132,15 @@ class OpenCodeDatabase:
             )
 
         def page(connection: sqlite3.Connection) -> Page:
-            return read_page(connection, self._schema(connection).engines, session, after, now_ms=now_ms, limit=limit)
+            return read_page(
+                connection,
+                self._schema(connection).engines,
+                session,
+                after,
+                now_ms=now_ms,
+                limit=limit,
+                undone_since=self._find_undone(connection, session),
+            )
 
         return self._reader.ask(page)
 
@@ -186,6 +194,14 @@ class OpenCodeDatabase:
         self, connection: sqlite3.Connection, *, wanted: Mapping[str, Collection[str]], now_ms: int
     ) -> dict[tuple[str, str], Message]:
         return read_some(connection, self._schema(connection).engines, wanted, now_ms=now_ms)
+
+    def _find_undone(self, connection: sqlite3.Connection, session: str) -> str | None:
+        for table, known in self._schema(connection).sessions.items():
+            if "revert" in known:
+                row = connection.execute(f"SELECT revert FROM {table} WHERE id = ?", (session,)).fetchone()
+                if row is not None:
+                    return find_undone(parse_object(row[0]))
+        return None
 
     def _marks(self, connection: sqlite3.Connection, only: str | None = None) -> dict[str, tuple[str, int]]:
         """Return mark and last activity of each session with messages, or of one."""

@@ -9,7 +9,7 @@ The plugin sends JSON-RPC notifications, in the order in which OpenCode publishe
 ``directory`` is the folder of the plugin's instance, and the default for sessions that name no folder. ``properties``
 are those of the bus, unchanged. These types are used, and others are ignored:
 
-    session.created, session.updated        properties.info: id, directory, parentID, title
+    session.created, session.updated        properties.info: id, directory, parentID, title, revert
     session.idle, session.deleted           properties.sessionID
     message.updated                         properties.info: sessionID, and the fields that ``read_message`` needs
     message.part.updated                    properties.part: id, messageID, sessionID, and more fields
@@ -19,6 +19,9 @@ are those of the bus, unchanged. These types are used, and others are ignored:
 A message counts once, so an incomplete message must never be emitted. Otherwise its missing parts would be lost. So
 the feed follows a session from the first message of the user that it sees completely. One ``LiveFeed`` serves one
 connection. Messages that exceed a limit are dropped completely; the database still has them.
+
+If the user undoes messages, OpenCode names the first of them in ``revert``. A redo clears it, and the next prompt
+removes the messages. A message that is removed otherwise is no undone one.
 """
 
 from __future__ import annotations
@@ -31,9 +34,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.hosts.opencode.contract import find_parent
+from opencode_memory.hosts.opencode.contract import find_parent, find_undone
 from opencode_memory.hosts.opencode.feed.messages import created_ms, extract_essence, is_finished, read_message
-from opencode_memory.learning.extraction.events import Message, SessionInfo
+from opencode_memory.learning.extraction.events import Message, SessionInfo, UndoneMessages
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -61,17 +64,19 @@ class LiveLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Newly completed messages of a session.
+    """Newly completed messages of a session, or news of undone ones.
 
     Attributes:
         session: The session, as far as known.
         messages: In the order of their creation; may be empty.
         ended: Whether the session is idle or deleted, so that no further message is expected now.
+        undone: The messages that were undone or redone; None if there is no news of them.
     """
 
     session: SessionInfo
     messages: tuple[Message, ...]
     ended: bool
+    undone: UndoneMessages | None = None
 
 
 @dataclass(slots=True)
@@ -96,6 +101,9 @@ class _Session:
     info: SessionInfo
     # Creation time from which on messages were seen completely; None if there is none yet.
     since: int | None = None
+    # Id of the first message that is undone and can be redone.
+    undone_since: str | None = None
+    removed: tuple[str, ...] = ()
     drafts: dict[str, _Draft] = field(default_factory=dict)
     done: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
@@ -121,9 +129,11 @@ class LiveFeed:
         batches: list[Batch] = []
         for kind, properties in events:
             for batch in self._take(directory, kind, properties):
-                if batches and batches[-1].session.id == batch.session.id and not batches[-1].ended:
-                    batch = replace(batch, messages=batches.pop().messages + batch.messages)  # noqa: PLW2901
-                batches.append(batch)
+                merged = _merge(batches[-1], batch) if batches else None
+                if merged is None:
+                    batches.append(batch)
+                else:
+                    batches[-1] = merged
         return batches
 
     def cut_short(self, session: str) -> Batch | None:
@@ -134,7 +144,7 @@ class LiveFeed:
     def _take(self, directory: str, kind: str, properties: Mapping[str, Any]) -> Iterator[Batch]:
         match kind, properties:
             case "session.created" | "session.updated", {"info": {"id": str(name)} as info}:
-                self._introduce(name, info, directory, is_new=kind == "session.created")
+                yield from self._introduce(name, info, directory, is_new=kind == "session.created")
             case "message.updated", {"info": {"id": str(), "role": str()} as info}:
                 if (session := self._find_session(properties, info)) is not None:
                     yield from self._add_message(session, info)
@@ -144,6 +154,9 @@ class LiveFeed:
             case "message.removed", {"messageID": str(message)}:
                 if (session := self._find_session(properties)) is not None:
                     self._drop(session, message)
+                    if session.undone_since is not None and message >= session.undone_since:
+                        session.removed = (*session.removed, message)[-self._limits.done :]
+                        yield _note_undone(session)
             case "message.part.removed", {"messageID": str(message), "partID": str(part)}:
                 session = self._find_session(properties)
                 if session is not None and message in session.drafts:
@@ -170,7 +183,7 @@ class LiveFeed:
             case _:
                 _LOG.debug("skipped an event of an unknown type or without ids")
 
-    def _introduce(self, name: str, info: Mapping[str, Any], directory: str, *, is_new: bool) -> None:
+    def _introduce(self, name: str, info: Mapping[str, Any], directory: str, *, is_new: bool) -> Iterator[Batch]:
         known = SessionInfo(
             id=name,
             directory=_text(info.get("directory")) or directory,
@@ -185,6 +198,11 @@ class LiveFeed:
         else:
             session.info = known
         self._sessions.move_to_end(name)
+        followed, since = self._sessions[name], find_undone(info.get("revert"))
+        if followed.undone_since != since:
+            followed.undone_since = since
+            yield _note_undone(followed)
+            followed.removed = ()
 
     def _find_session(self, *places: object, key: str = "sessionID") -> _Session | None:
         """Return the session that an event names.
@@ -275,6 +293,23 @@ class LiveFeed:
     def _forget(self, session: _Session) -> None:
         self._characters -= sum(draft.characters for draft in session.drafts.values())
         del self._sessions[session.info.id]
+
+
+def _note_undone(session: _Session) -> Batch:
+    # All removed ones again: a memory that one of them had replaced may only be back now.
+    undone = UndoneMessages(since=session.undone_since, removed=session.removed)
+    return Batch(session=session.info, messages=(), ended=False, undone=undone)
+
+
+def _merge(first: Batch, second: Batch) -> Batch | None:
+    """Return two adjacent batches as one; None if they are of different sessions or kinds."""
+    if first.ended or first.session.id != second.session.id:
+        return None
+    if first.undone is None and second.undone is None:
+        return replace(second, messages=first.messages + second.messages)
+    if first.undone is not None and second.undone is not None and set(first.undone.removed) <= {*second.undone.removed}:
+        return second
+    return None
 
 
 def _is_seen_whole(session: _Session, info: Mapping[str, Any]) -> bool:

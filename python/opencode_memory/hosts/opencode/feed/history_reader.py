@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase, SessionHead
+from opencode_memory.hosts.opencode.feed.pages import Page
+from opencode_memory.learning.extraction.events import UndoneMessages
 from opencode_memory.learning.learner import Learner, LearningResult
 from opencode_memory.learning.off_times import find_unread
 from opencode_memory.learning.switches import Switches
@@ -175,6 +177,7 @@ class OpenCodeReading:
             mark = _READ_AGAIN if not is_last or page.waits else head.mark + (_RESTING if rests else "")
             cursor = page.cursor
             reached = Progress(mark=mark, cursor=cursor)
+            self._note_undone(database, head, page, project)
             if passes_over:
                 self._learner.skip(head.info, page.messages, feed=self._feed, progress=reached)
             else:
@@ -194,6 +197,12 @@ class OpenCodeReading:
                 )
             if is_last or not keeps_on():
                 return found
+
+    def _note_undone(self, database: OpenCodeDatabase, head: SessionHead, page: Page, project: str | None) -> None:
+        held = self._learner.list_held(head.info.id)
+        removed = held - database.message_ids(head.info.id) if held else ()
+        undone = UndoneMessages(since=page.undone_since, removed=tuple(removed))
+        self._learner.note_undone(head.info, undone, project=project)
 
     def _skip_unread(self, head: SessionHead, messages: Sequence[Message], project: str | None) -> None:
         """Mark messages of a time when learning was off, so that they are not read."""

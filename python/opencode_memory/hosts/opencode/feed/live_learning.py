@@ -68,15 +68,17 @@ class LiveLearning:
             InvalidInputError: The parameters are invalid.
             BusyError: Other processes keep reading the same session.
         """
-        batches = self._feed.take(params)
-        if not self._switches.is_enabled("live"):
-            for batch in batches:
-                self._on_batch(batch)
-            return []
+        is_on = self._switches.is_enabled("live")
         learned = []
-        for batch in batches:
+        for batch in self._feed.take(params):
             self._on_batch(batch)
+            if batch.undone is None and not is_on:
+                continue
             project = self._projects.of_session(batch.session.directory)
+            if batch.undone is not None:
+                # Also if learning was switched off since the messages were read.
+                self._learner.note_undone(batch.session, batch.undone, project=project)
+                continue
             if self._switches.skips(self._store, project, batch.session):
                 self._learner.skip(batch.session, batch.messages)
                 continue

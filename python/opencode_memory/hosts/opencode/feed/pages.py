@@ -34,12 +34,15 @@ class Page:
         is_end: Whether no complete message is left.
         waits: Whether an incomplete message ended the page. It may become complete by the passage of time, so its
             session must be read again although its mark stays the same.
+        undone_since: Id of the first message that the user has undone and can redo, where the last page ends; None if
+            there is none.
     """
 
     messages: tuple[Message, ...]
     cursor: str | None
     is_end: bool
     waits: bool
+    undone_since: str | None = None
 
 
 def read_page(
@@ -50,8 +53,12 @@ def read_page(
     *,
     now_ms: int,
     limit: int,
+    undone_since: str | None = None,
 ) -> Page:
-    """Read the complete messages of a session after a cursor. The arguments are those of ``OpenCodeDatabase``."""
+    """Read the complete messages of a session after a cursor, up to the first that the user has undone.
+
+    The arguments are those of ``OpenCodeDatabase``, and the id of that message.
+    """
     places = _parse_cursor(after)
     messages: list[Message] = []
     characters = 0
@@ -59,6 +66,8 @@ def read_page(
     for engine in engines:
         position = _find_position(connection, engine, session, places)
         for row, following in _with_next(engine.rows(connection, session, position)):
+            if undone_since is not None and row.id >= undone_since:
+                break
             if len(messages) >= limit or characters >= _MAX_CHARACTERS:
                 is_end = False
                 break
@@ -77,7 +86,7 @@ def read_page(
         if waits or not is_end:
             break
     cursor = json.dumps(places, separators=(",", ":")) if places else None
-    return Page(messages=tuple(messages), cursor=cursor, is_end=is_end, waits=waits)
+    return Page(messages=tuple(messages), cursor=cursor, is_end=is_end, waits=waits, undone_since=undone_since)
 
 
 def read_some(

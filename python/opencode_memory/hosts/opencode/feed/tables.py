@@ -99,7 +99,7 @@ class FirstEngine:
         for session, name, created, updated, data in connection.execute(statement, (_LARGE, *values)):
             if not is_sound(name) or not isinstance(created, int):
                 continue
-            info = _object(data) | {"id": name}
+            info = parse_object(data) | {"id": name}
             if not created_ms(info):
                 info["time"] = _mapping(info.get("time")) | {"created": created}
             row = Row(
@@ -149,7 +149,7 @@ class SecondEngine:
         for session, name, seq, kind, updated, data in connection.execute(statement, (_MAX_CHARACTERS, *values)):
             if not is_sound(name) or not isinstance(seq, int):
                 continue
-            info, parts = as_v1(name, str(kind), _object(data))
+            info, parts = as_v1(name, str(kind), parse_object(data))
             row = Row(
                 id=name, position=(seq,), info=info, touched_ms=_whole(updated), parts=parts, size=len(data or "")
             )
@@ -188,7 +188,7 @@ def parts_of(connection: sqlite3.Connection, message: str) -> Parts:
 def _parts(rows: Iterable[tuple[Any, Any]]) -> Parts:
     parts, touched, size = [], 0, 0
     for updated, data in rows:
-        parts.append(_object(data))
+        parts.append(parse_object(data))
         touched = max(touched, _whole(updated))
         size += len(data or "")
     return Parts(parts, touched, size)
@@ -232,11 +232,12 @@ def _places(values: Collection[str]) -> str:
     return ", ".join("?" * len(values))
 
 
-def _object(data: Any) -> dict[str, Any]:
+def parse_object(data: Any) -> dict[str, Any]:
+    """Parse a JSON object; empty if the data are none, for example because a column is empty."""
     try:
         found = json.loads(data)
     except (TypeError, ValueError, RecursionError):
-        _LOG.debug("skipped a row with invalid or too long JSON")
+        _LOG.debug("skipped a value that is empty, too long or no JSON")
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -1,0 +1,248 @@
+"""Messages that the user undoes in OpenCode: what they said is no memory any more, and a redo brings it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosts.opencode.test_live_learning import IDLE, SESSION, begun, learned, rest, said
+from opencode_memory import MemoryStore
+from opencode_memory.hosts.opencode.feed.live_learning import LiveLearning
+from opencode_memory.learning.switches import Switches
+from opencode_memory.models import Source, Status
+from opencode_memory.projects.resolver import ProjectResolver
+from support.learning import make_reader
+from support.opencode import FakeOpenCode
+from support.stores import NOW_MS
+
+LEDGER = "We decided to use PostgreSQL for the ledger."
+RULE = "From now on, always run `make lint` before you commit."
+
+
+class Session:
+    """A session whose events arrive one by one, as OpenCode publishes them."""
+
+    def __init__(self, live: LiveLearning, folder: Path) -> None:
+        self._live = live
+        self._folder = folder
+        self.take(begun(folder))
+
+    def take(self, *events: dict[str, Any]) -> None:
+        for event in events:
+            self._live.take({"directory": str(self._folder), "events": [event]}, at_ms=NOW_MS)
+
+    def say(self, message: str, text: str) -> None:
+        self.take(*said(message, text, NOW_MS + int(message.removeprefix("msg_"))), IDLE)
+
+    def undo(self, message: str | None) -> None:
+        """Undo the messages from one on; None is a redo."""
+        revert = {} if message is None else {"revert": {"messageID": message, "snapshot": "", "diff": ""}}
+        info = {"id": SESSION, "directory": str(self._folder), "title": "A title", **revert}
+        self.take({"type": "session.updated", "properties": {"sessionID": SESSION, "info": info}})
+
+    def remove(self, *messages: str) -> None:
+        for message in messages:
+            properties = {"sessionID": SESSION, "messageID": message}
+            self.take({"type": "message.removed", "properties": properties})
+
+    def go_on(self, *undone: str, message: str, text: str) -> None:
+        """Send the next prompt, before which OpenCode removes the undone messages."""
+        self.remove(*undone)
+        self.undo(None)
+        self.say(message, text)
+
+
+@pytest.fixture
+def session(store: MemoryStore, tmp_path: Path) -> Session:
+    live = LiveLearning(store, projects=ProjectResolver(store, {}), switches=Switches(), rest_seconds=60)
+    return Session(live, tmp_path)
+
+
+def test_undone_statement_is_not_learned(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", LEDGER)
+    session.undo("msg_1")
+    session.go_on("msg_1", message="msg_2", text="Please fix the failing test in ledger.py.")
+    rest(store)
+    assert learned(store) == []
+
+
+def test_undone_statement_that_is_sent_again_is_learned(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", LEDGER)
+    session.undo("msg_1")
+    session.go_on("msg_1", message="msg_2", text=LEDGER)
+    rest(store)
+    [memory] = store.list(project="*")
+    assert (memory.content, memory.source.message) == (LEDGER, "msg_2")
+
+
+def test_only_messages_from_the_undone_one_on_are_forgotten(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", LEDGER)
+    session.say("msg_2", RULE)
+    session.undo("msg_2")
+    session.go_on("msg_2", message="msg_3", text="Please fix the failing test in ledger.py.")
+    rest(store)
+    assert learned(store) == [LEDGER]
+
+
+def test_statement_stays_unlearned_while_it_is_undone_and_a_redo_brings_it_back(
+    store: MemoryStore, session: Session
+) -> None:
+    session.say("msg_1", LEDGER)
+    session.undo("msg_1")
+    rest(store)
+    assert learned(store) == []
+    session.undo(None)
+    session.take(IDLE)
+    rest(store, after_ms=200_000)
+    assert learned(store) == [LEDGER]
+
+
+def test_stored_memory_is_taken_back_and_what_it_replaced_comes_back(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", "Always run `make lint` before you commit.")
+    rest(store)
+    session.say("msg_2", "You no longer need to run `make lint` before you commit.")
+    rest(store, after_ms=200_000)
+    assert learned(store) == ["You no longer need to run `make lint` before you commit."]
+    session.undo("msg_2")
+    session.go_on("msg_2", message="msg_3", text="Please fix the failing test in ledger.py.")
+    assert learned(store) == ["Always run `make lint` before you commit."]
+
+
+def test_several_undone_memories_of_one_subject_are_all_taken_back(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", "Always run `make lint` before you commit.")
+    session.say("msg_2", "You no longer need to run `make lint` before you commit.")
+    rest(store)
+    session.undo("msg_1")
+    session.go_on("msg_1", "msg_2", message="msg_3", text="Please fix the failing test in ledger.py.")
+    assert store.list(project="*", status=list(Status)) == []
+
+
+def test_taking_back_can_be_reversed(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", LEDGER)
+    rest(store)
+    session.undo("msg_1")
+    session.go_on("msg_1", message="msg_2", text="Please fix the failing test in ledger.py.")
+    assert learned(store) == []
+    [operation] = store.operations.list(undone=True)
+    store.operations.redo(operation.operation)
+    assert learned(store) == [LEDGER]
+
+
+def test_memory_of_the_agent_is_taken_back_with_its_message(store: MemoryStore, session: Session) -> None:
+    source = Source(tool="opencode", session=SESSION, message="msg_2")
+    agent = store.acting_as("agent")
+    agent.remember("The deploy key lies in the vault of the harbor.", source=source, trust="agent")
+    kept = agent.remember(
+        "The crane has two drivers.", source=Source(tool="opencode", session=SESSION, message="msg_0")
+    )
+    session.say("msg_1", "Please remember where the key is.")
+    session.undo("msg_1")
+    session.remove("msg_1", "msg_2")
+    assert [memory.id for memory in store.list(project="*")] == [kept.id]
+
+
+@pytest.mark.parametrize("change", ["edit", "pin"])
+def test_memory_that_a_person_changed_since_stays(store: MemoryStore, session: Session, change: str) -> None:
+    session.say("msg_1", LEDGER)
+    rest(store)
+    [memory] = store.list(project="*")
+    store.pin(memory.id) if change == "pin" else store.edit(memory.id, content="The ledger is in PostgreSQL 17.")
+    changed = store.get(memory.id)
+    session.undo("msg_1")
+    session.remove("msg_1")
+    assert store.list(project="*") == [changed]
+
+
+def test_message_that_is_removed_without_an_undo_is_still_learned(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", LEDGER)
+    session.remove("msg_1")
+    rest(store)
+    assert learned(store) == [LEDGER]
+
+
+def test_summary_names_no_undone_request(store: MemoryStore, session: Session, tmp_path: Path) -> None:
+    session.say("msg_1", "Please rewrite the whole parser in Haskell for me.")
+    session.undo("msg_1")
+    session.go_on("msg_1", message="msg_2", text="Please fix the failing test in ledger.py.")
+    done = {
+        "id": "prt_edit",
+        "messageID": "msg_3",
+        "sessionID": SESSION,
+        "type": "tool",
+        "tool": "edit",
+        "callID": "call_1",
+        "state": {
+            "status": "completed",
+            "input": {"filePath": str(tmp_path / "ledger.py"), "oldString": "a - b", "newString": "a + b"},
+            "output": "ok",
+            "title": "ledger.py",
+            "metadata": {},
+            "time": {"start": NOW_MS, "end": NOW_MS},
+        },
+    }
+    info = {"id": "msg_3", "sessionID": SESSION, "role": "assistant", "time": {"created": NOW_MS + 3}}
+    session.take({"type": "message.updated", "properties": {"sessionID": SESSION, "info": info}})
+    session.take({"type": "message.part.updated", "properties": {"sessionID": SESSION, "part": done}})
+    info = {**info, "finish": "stop", "time": {"created": NOW_MS + 3, "completed": NOW_MS + 4}}
+    session.take({"type": "message.updated", "properties": {"sessionID": SESSION, "info": info}}, IDLE)
+    rest(store)
+    [summary] = store.list(project="*", category="conversation")
+    assert "failing test" in summary.content
+    assert "Haskell" not in summary.content
+
+
+LATE_MS = NOW_MS + 10_000_000
+
+
+class TestDatabase:
+    """Sessions that are read from OpenCode's database."""
+
+    @pytest.fixture
+    def fake(self, tmp_path: Path) -> Iterator[FakeOpenCode]:
+        with FakeOpenCode(tmp_path / "opencode.db") as fake:
+            fake.session("ses_1")
+            fake.user("ses_1", "msg_1", LEDGER, at=1_000)
+            fake.agent("ses_1", "msg_2", "Done.", at=1_001)
+            fake.user("ses_1", "msg_3", RULE, at=1_002)
+            fake.agent("ses_1", "msg_4", "Done.", at=1_003)
+            yield fake
+
+    def undo(self, fake: FakeOpenCode, message: str | None, *, at: int) -> None:
+        revert = None if message is None else json.dumps({"messageID": message})
+        fake.connection.execute("UPDATE session SET revert = ?, time_updated = ?", (revert, at))
+
+    def read(self, store: MemoryStore, fake: FakeOpenCode, **options: Any) -> list[str]:
+        make_reader(store, fake.path, **options).read(at_ms=LATE_MS)
+        return sorted(learned(store))
+
+    def test_undone_message_is_not_read_until_it_is_redone(self, store: MemoryStore, fake: FakeOpenCode) -> None:
+        self.undo(fake, "msg_3", at=2_000)
+        assert self.read(store, fake) == [LEDGER]
+        self.undo(fake, None, at=3_000)
+        assert self.read(store, fake) == sorted([LEDGER, RULE])
+
+    def test_message_that_is_undone_after_it_was_read_waits(self, store: MemoryStore, fake: FakeOpenCode) -> None:
+        # It does not rest yet, so the last statement is pending.
+        assert self.read(store, fake, rest_ms=2 * LATE_MS) == [LEDGER]
+        self.undo(fake, "msg_3", at=2_000)
+        assert self.read(store, fake) == [LEDGER]
+        self.undo(fake, None, at=3_000)
+        assert self.read(store, fake) == sorted([LEDGER, RULE])
+
+    def test_message_that_was_removed_after_its_undo_is_forgotten(self, store: MemoryStore, fake: FakeOpenCode) -> None:
+        self.read(store, fake, rest_ms=2 * LATE_MS)
+        self.undo(fake, "msg_3", at=2_000)
+        self.read(store, fake)
+        fake.connection.execute("DELETE FROM message WHERE id IN ('msg_3', 'msg_4')")
+        self.undo(fake, None, at=3_000)
+        fake.user("ses_1", "msg_5", "Please fix the failing test in ledger.py.", at=3_001)
+        assert self.read(store, fake) == [LEDGER]
+
+    def test_undo_of_the_end_of_a_message_undoes_no_message(self, store: MemoryStore, fake: FakeOpenCode) -> None:
+        revert = json.dumps({"messageID": "msg_4", "partID": "prt_msg_4_001"})
+        fake.connection.execute("UPDATE session SET revert = ?", (revert,))
+        assert self.read(store, fake) == sorted([LEDGER, RULE])
