@@ -45,7 +45,7 @@ class OpenCode:
             more: Whatever else a test needs.
             stubbed: Whether it looks as if the package of plugins was installed.
         """
-        folder = self.home / "config" / "opencode"
+        folder = self.config_file.parent
         folder.mkdir(parents=True, exist_ok=True)
         model = {"name": "Scripted", "tool_call": True, "limit": {"context": 200_000, "output": 8_000}}
         provider = {
@@ -63,7 +63,7 @@ class OpenCode:
             "share": "disabled",
             **(more or {}),
         }
-        (folder / "opencode.json").write_text(json.dumps(configuration), encoding="utf-8")
+        self.config_file.write_text(json.dumps(configuration), encoding="utf-8")
         if not stubbed:
             return
         # It installs this package into each folder of configuration, unless it looks as if that had been done.
@@ -73,6 +73,11 @@ class OpenCode:
         (folder / "package-lock.json").write_text(
             json.dumps({"lockfileVersion": 3, "packages": {"": needed}}), encoding="utf-8"
         )
+
+    @property
+    def config_file(self) -> Path:
+        """Its configuration."""
+        return self.home / "config" / "opencode" / "opencode.json"
 
     @property
     def database(self) -> Path:

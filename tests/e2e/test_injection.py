@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -56,6 +57,28 @@ def opencode(world: World) -> Iterator[Instance]:
 def blocks(request: Request) -> list[str]:
     """The blocks in a request, in the order of its messages."""
     return [text for text in request.user_parts if text.startswith(TAG)]
+
+
+def test_block_leaves_out_what_files_of_the_configuration_say(
+    opencode_binary: Path, tmp_path: Path, shop: Path
+) -> None:
+    with ScriptedModel() as model:
+        plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url)
+        written = json.loads(plugged.opencode.config_file.read_text(encoding="utf-8"))
+        listed = json.dumps(written | {"instructions": ["docs/*.md"]})
+        plugged.opencode.config_file.write_text(listed, encoding="utf-8")
+        (shop / "docs").mkdir()
+        (shop / "docs" / "rules.md").write_text(f"# Rules\n\n* {DIRECTIVE}\n", encoding="utf-8")
+        plugged.remember(shop, DIRECTIVE, "directive")
+        plugged.remember(shop, WALRUS, "procedure")
+        with plugged.served() as server, plugged.running(shop) as opencode:
+            server.until_warm()
+            model.script("With make -j1.")
+            opencode.prompt(opencode.session(), QUESTION)
+    [block] = blocks(model.requests[0])
+    assert WALRUS in block
+    assert DIRECTIVE not in block
+    assert DIRECTIVE in model.requests[0].system
 
 
 def test_a_block_is_the_same_in_every_request_of_its_turn_and_of_later_ones(world: World, opencode: Instance) -> None:

@@ -21,7 +21,7 @@ from opencode_memory.context.entry import FOUND_BEFORE, OTHERS
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.headline import SHORT_WORDS, format_headline
 from opencode_memory.context.in_sight import InSight, find_in_sight
-from opencode_memory.context.loaded_files import LoadedText
+from opencode_memory.context.loaded_files import LoadedFiles
 from opencode_memory.context.quote import SAID, find_quote, quote_group
 from opencode_memory.context.reasons import BEFORE, FOUND_AGAIN, HEADLINE, IN_BRIEF, find_found_before
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_hits
@@ -56,7 +56,7 @@ class Request:
         created: Time of creation of the message, in Unix milliseconds; None if it is unknown.
         summary: Text of the session's last summary, if the model sees it in place of earlier messages.
         is_subagent: Whether an agent, not the user, wrote the message.
-        loaded: The text of files that the agent loads by itself.
+        loaded: The files that OpenCode loads by itself.
     """
 
     session: str
@@ -67,7 +67,7 @@ class Request:
     created: int | None = None
     summary: str = ""
     is_subagent: bool = False
-    loaded: LoadedText = field(default_factory=LoadedText)
+    loaded: LoadedFiles = field(default_factory=LoadedFiles)
 
 
 def decide(
@@ -230,7 +230,7 @@ def _brief(
         query=query_of(request.text) or query_of(request.summary),
         known=in_sight,
         found_before=before,
-        loaded=request.loaded,
+        loaded=request.loaded.read(),
         session=request.session,
         visible=frozenset(request.visible),
     )

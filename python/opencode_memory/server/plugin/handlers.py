@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory.context.decide import Request, decide
 from opencode_memory.context.fork import copy_decisions
 from opencode_memory.context.lateness import Cause
-from opencode_memory.context.loaded_files import read_loaded_files
+from opencode_memory.context.loaded_files import LoadedFiles
 from opencode_memory.errors import ConflictError
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.switches import Switches
@@ -95,7 +95,7 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
         visible=frozenset(params.visible),
         summary=params.summary or "",
         is_subagent=facts.parent is not None,
-        loaded=read_loaded_files(context.folder),
+        loaded=LoadedFiles(context.folder, context.server.config.environment, params.instructions),
     )
     ledger = context.server.store.ledger
     past = ledger.decisions(params.session)

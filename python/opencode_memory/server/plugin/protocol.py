@@ -74,6 +74,7 @@ _Name = Annotated[str, BeforeValidator(_clean), Field(min_length=1, max_length=5
 _Text = Annotated[str, BeforeValidator(_clean), Field(max_length=1_000_000)]
 _OptionalText = Annotated[_Text | None, BeforeValidator(_clean)]
 _Directory = Annotated[str, BeforeValidator(_clean), Field(max_length=4096), AfterValidator(_check_absolute)]
+_Path = Annotated[str, BeforeValidator(_clean), Field(max_length=4096)]
 _Names = Annotated[list[Annotated[str, BeforeValidator(_clean)]], Field(max_length=10_000)]
 _Natural = Annotated[int, Field(ge=0)]
 
@@ -135,12 +136,14 @@ class MessagesParams(SessionParams):
         summary: Text of the session's last summary, if the model still sees it.
         visible: Ids of the messages that the model still sees.
         created: Times of their creation, in Unix milliseconds, in the same order, or 0; empty from an older plugin.
+        instructions: Files that OpenCode's configuration adds to the system prompt: paths, patterns and addresses.
     """
 
     message: UserMessage
     summary: _OptionalText = None
     visible: _Names
     created: Annotated[list[_Natural], Field(max_length=10_000)] = Field(default_factory=list)
+    instructions: Annotated[list[_Path], Field(max_length=1_000)] = Field(default_factory=list)
 
 
 class TurnParams(SessionParams):

@@ -11,7 +11,7 @@ from pydantic import Field
 from opencode_memory.context.brief import build_brief
 from opencode_memory.context.brief_entries import Wanted
 from opencode_memory.context.headline import format_lines
-from opencode_memory.context.loaded_files import read_loaded_files
+from opencode_memory.context.loaded_files import LoadedFiles
 from opencode_memory.context.recent_sessions import read_recent_sessions
 from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.server.answers import Answer, format_project, join_lines
@@ -52,7 +52,7 @@ def get_boot_context(
         call.store,
         Wanted(
             project=seen_from,
-            loaded=read_loaded_files(call.client.folders[0] if call.client.folders else None),
+            loaded=LoadedFiles(call.client.folders[0] if call.client.folders else None).read(),
             lines=lines,
         ),
         budget=max_tokens or call.config.brief.max_tokens,

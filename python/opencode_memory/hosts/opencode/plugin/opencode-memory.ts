@@ -98,6 +98,8 @@ async function server(input: PluginInput): Promise<Hooks> {
   const readers: Agents = {}
   const shell = readOnlyShell(readers, input.directory)
   const wire = async (config: Params) => {
+    const listed = config.instructions
+    injection.instructions.splice(0, Infinity, ...(Array.isArray(listed) ? listed : []))
     await bridge.whenReady()
     loops.useShell(config)
     mcp.isLeftOut = configure(manifest, config, readers, bridge.hasAnswered)

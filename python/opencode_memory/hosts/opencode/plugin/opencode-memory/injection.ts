@@ -15,6 +15,8 @@ export function createInjection(bridge: Bridge) {
   // Block of each decided message by the message's id; empty if the message gets no block.
   const blocks = new Map<string, string>()
   const compacting = new Set<string>()
+  // Files that OpenCode loads into the system prompt, which a block need not repeat.
+  const instructions: string[] = []
 
   async function decide(sessionID: string, messages: Message[]): Promise<void> {
     const users = messages.filter(({ info }) => info.role === "user").map(({ info }) => info)
@@ -33,6 +35,7 @@ export function createInjection(bridge: Bridge) {
       created: users.map((info) => info.time?.created ?? 0),
       message: { id, text: unansweredText(messages) },
       summary: summaryText(messages),
+      instructions,
     }
     const answer = await bridge.call("messages", params, bridge.patience(sessionID))
     const offered = (answer?.blocks ?? {}) as Record<string, string>
@@ -65,7 +68,7 @@ export function createInjection(bridge: Bridge) {
     }
   }
 
-  return { compacting, transform }
+  return { compacting, instructions, transform }
 }
 
 // Prompts queue up while a turn runs, and the model gets them together. So their texts are joined.
