@@ -192,6 +192,8 @@ fn a_rule_for_the_future_gives_the_new_value() {
             "The backend returns HTTP 500 for missing rights.",
             "The backend returns HTTP 403 for missing rights, not 500.",
         ),
+        ("Commit messages follow Conventional Commits.", "We don't follow conventional commits any more."),
+        ("Builds run on Jenkins.", "Builds don't run on jenkins any more."),
         ("Write commit messages in German.", "From now on write commit messages in English."),
         ("The retry limit is 3.", "From now on the retry limit is 5."),
         ("Ask Anna to review migrations.", "From now on ask Ben to review migrations."),

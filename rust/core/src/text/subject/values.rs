@@ -102,7 +102,7 @@ pub(super) fn value_at(words: &[Word], at: usize, text: &str) -> Option<Value> {
             )
         });
         if !starts || (owns && !word.is_code) {
-            return value(Kind::Name, text);
+            return value(Kind::Name, &stem_of(text));
         }
     }
     let is_word = COPULA.contains(&before)
