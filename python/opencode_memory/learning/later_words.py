@@ -24,7 +24,7 @@ LEAST_WORDS: Final = 5
 """A shorter sentence, such as "fix the tests", is near to many statements."""
 _LEAST_RELEVANCE: Final = 0.8
 _MOST_READ: Final = 3
-_STATED: Final = (
+STATED: Final = (
     Category.DIRECTIVE,
     Category.CONVENTION,
     Category.PREFERENCE,
@@ -67,13 +67,18 @@ def find_earlier_statement(store: MemoryStore, candidate: Candidate, project: st
     is_open = candidate.is_weak and candidate.is_persons and not candidate.is_foreign
     if not is_open or not _may_be_about_another(candidate.content):
         return None
-    hits = store.recall(candidate.content, project=project, category=_STATED, limit=_MOST_READ, unasked=True)
+    hits = store.recall(candidate.content, project=project, category=STATED, limit=_MOST_READ, unasked=True)
     near = [hit for hit in hits if hit.relevance is not None and hit.relevance >= _LEAST_RELEVANCE]
     found = max(near, key=lambda hit: hit.relevance or 0.0, default=None)
     if found is None or not found.memory.is_confirmed:
         return None
-    is_later = candidate.at_ms > found.memory.time.timestamp() * 1_000
-    return found.memory if is_later and found.memory.source.message != candidate.message else None
+    return found.memory if is_earlier(found.memory, candidate) else None
+
+
+def is_earlier(memory: Memory, candidate: Candidate) -> bool:
+    """Return whether a memory is of an earlier message than a candidate."""
+    is_later = candidate.at_ms > memory.time.timestamp() * 1_000
+    return is_later and memory.source.message != candidate.message
 
 
 def make_event(candidate: Candidate) -> Candidate:

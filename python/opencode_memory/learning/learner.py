@@ -23,11 +23,14 @@ from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.undo import apply_undo, forget_proposed
-from opencode_memory.learning.later_words import REASON, find_earlier_statement, make_event
+from opencode_memory.learning.later_words import REASON as SAID_LATER_REASON
+from opencode_memory.learning.later_words import find_earlier_statement, make_event
 from opencode_memory.learning.rejections import is_rejected
 from opencode_memory.learning.take_back import take_back
-from opencode_memory.models import Category, Memory, NewMemory, RememberStatus, Scope, Source, Status, Trust
-from opencode_memory.store.learning_state import SAID_LATER, Batch, Progress
+from opencode_memory.learning.withdrawn import REASON as WITHDRAWN_REASON
+from opencode_memory.learning.withdrawn import find_withdrawn
+from opencode_memory.models import Category, NewMemory, RememberStatus, Scope, Source, Status, Trust
+from opencode_memory.store.learning_state import SAID_LATER, SUPERSEDES, Batch, Progress
 from opencode_memory.text.emails import mask_emails
 
 if TYPE_CHECKING:
@@ -56,11 +59,17 @@ class LearningResult:
 
 @dataclass(frozen=True, slots=True)
 class _Admitted:
-    """A candidate that is stored, its status, and the earlier statement that it is about, if nothing else admits it."""
+    """A candidate that is stored, and its status.
+
+    Attributes:
+        candidate: The candidate.
+        status: The status of its memory.
+        link: The id of the earlier statement that it is about, the kind of the link and its reason.
+    """
 
     candidate: Candidate
     status: Status
-    earlier: Memory | None = None
+    link: tuple[str, str, str] | None = None
 
 
 class Learner:
@@ -203,11 +212,7 @@ class Learner:
                 processed=_new_names(info, fresh, copies),
                 sightings=_count_sightings(found, project),
                 memories=[_build_memory(one.candidate, one.status, info, project) for one in admitted],
-                links=[
-                    (number, one.earlier.id, SAID_LATER, REASON)
-                    for number, one in enumerate(admitted)
-                    if one.earlier is not None
-                ],
+                links=[(number, *one.link) for number, one in enumerate(admitted) if one.link is not None],
                 feed=feed,
                 progress=progress,
             )
@@ -244,16 +249,24 @@ class Learner:
         for candidate, count in zip(found, counts, strict=True):
             if candidate.topic == f"session:{session}" and self._has_digest(session):
                 continue  # The summary of a digest is better.
-            changes_active = candidate.needs_subject and self._changes_active(candidate, project)
-            status = admit(candidate, elsewhere=count if candidate.normal_form else 0, changes_active=changes_active)
-            if status is not None:
-                one = _Admitted(candidate, status)
-            elif (earlier := find_earlier_statement(self._store, candidate, project)) is not None:
-                one = _Admitted(make_event(candidate), Status.ACTIVE, earlier)
-            else:
-                continue
-            if not is_rejected(self._store, one.candidate, project):
+            one = self._admit_one(candidate, count if candidate.normal_form else 0, project)
+            if one is not None and not is_rejected(self._store, one.candidate, project):
                 yield one
+
+    def _admit_one(self, candidate: Candidate, elsewhere: int, project: str | None) -> _Admitted | None:
+        if candidate.withdraws:
+            withdrawn = find_withdrawn(self._store, candidate, project)
+            if withdrawn is not None:
+                return _Admitted(candidate, Status.ACTIVE, (withdrawn.id, SUPERSEDES, WITHDRAWN_REASON))
+        else:
+            changes_active = candidate.needs_subject and self._changes_active(candidate, project)
+            status = admit(candidate, elsewhere=elsewhere, changes_active=changes_active)
+            if status is not None:
+                return _Admitted(candidate, status)
+        earlier = find_earlier_statement(self._store, candidate, project)
+        if earlier is None:
+            return None
+        return _Admitted(make_event(candidate), Status.ACTIVE, (earlier.id, SAID_LATER, SAID_LATER_REASON))
 
     def _changes_active(self, candidate: Candidate, project: str | None) -> bool:
         return self._store.learning.find_same_subject(candidate.content, project) is not None

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _KEY_BYTES: Final = 16
 SAID_LATER: Final = "said_later"
 """Kind of the link from a later sentence of a person to the earlier statement that it is about."""
+SUPERSEDES: Final = "supersedes"
+"""Kind of the link from a memory to the one that it replaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +49,8 @@ class Batch:
         processed: Names of the messages that this batch processes.
         sightings: How often a statement was seen, by project; a negative number takes sightings back.
         memories: The memories to write.
-        links: Links from these memories to stored ones: number in ``memories``, id of the stored one, kind, reason.
+        links: Links from these memories to stored ones: number in ``memories``, id of the stored one, kind, reason. One
+            of the kind ``SUPERSEDES`` replaces the stored memory, unless it is protected from the new one.
         feed: The feed that the messages came from, if any.
         progress: The position of the feed after the batch.
     """

@@ -184,3 +184,21 @@ fn links_of_a_batch_are_written_with_its_memories() {
     assert_eq!(engine.learn(late).expect_err("a conflict").kind(), ErrorKind::Conflict);
     assert_eq!(linked(&rule), [results[0].id.clone()]);
 }
+
+#[test]
+fn link_of_a_batch_that_supersedes_replaces_what_its_memory_may_replace() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let typed = |content: &str| NewMemory { trust: Trust::User, ..learned(content) };
+    let rule = engine.remember(typed("Push to main only on Fridays.")).expect("stored").id;
+    let link = NewLink { number: 0, target: rule.clone(), kind: "supersedes".into(), reason: "withdrawn".into() };
+    let withdraw = |new: NewMemory, version: i64| {
+        let given = Batch { memories: vec![new], links: vec![link.clone()], ..batch(version) };
+        engine.learn(given).expect("learned").remove(0).id
+    };
+    withdraw(learned("The rule about pushing is withdrawn."), 0);
+    assert_eq!(engine.get(&rule).expect("found").status, Status::Active);
+    let said = withdraw(typed("Forget the rule about pushing."), 1);
+    let replaced = engine.get(&rule).expect("found");
+    assert_eq!((replaced.status, replaced.superseded_by), (Status::Superseded, Some(said)));
+}

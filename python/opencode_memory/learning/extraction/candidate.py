@@ -37,6 +37,7 @@ class Candidate:
         is_foreign: Whether its words stood in a tool result, a file or a web page of the session.
         is_observed: Whether it records a command that succeeded in the session.
         is_global: Whether the person wants it in all projects.
+        withdraws: Subject of the earlier statement that the person withdraws with this sentence; empty for none.
     """
 
     category: Category
@@ -58,6 +59,7 @@ class Candidate:
     is_foreign: bool = False
     is_observed: bool = False
     is_global: bool = False
+    withdraws: str = ""
 
     @property
     def is_weak(self) -> bool:
@@ -89,8 +91,9 @@ class Candidate:
             "is_foreign": self.is_foreign,
             "is_observed": self.is_observed,
             "is_global": self.is_global,
-            # An earlier version does not know the name.
+            # An earlier version does not know these names.
             **({"is_remark": True} if self.is_remark else {}),
+            **({"withdraws": self.withdraws} if self.withdraws else {}),
         }
 
     @classmethod

@@ -20,6 +20,7 @@ from opencode_memory.learning.extraction.corrections import find_correction
 from opencode_memory.learning.extraction.gate.judge import judge
 from opencode_memory.learning.extraction.gate.language import is_english
 from opencode_memory.learning.extraction.gate.verdict import Verdict
+from opencode_memory.learning.extraction.gate.withdrawals import find_withdrawal
 from opencode_memory.learning.extraction.gate.wording import word
 from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, Cues
 from opencode_memory.learning.extraction.languages.lasting_statements import find_lasting_statements
@@ -30,6 +31,7 @@ from opencode_memory.learning.extraction.sentences import Sentence, is_question,
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
 from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
 from opencode_memory.learning.extraction.weak_statements import find_weak_statements
+from opencode_memory.models import Category
 
 _LEAST_WORDS: Final = 3
 _MOST_WORDS: Final = 55
@@ -110,7 +112,9 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
             retracted |= {sentence.number, sentence.number - 1}
             found = [one for one in found if one.number < sentence.number - _NEAR]
             continue
-        found = _add(found, sentence, sentences, before.action)
+        before_it, found = found, _add(found, sentence, sentences, before.action)
+        if found == before_it and (withdrawn := _find_withdrawn(sentence)) is not None:
+            found = [*found, _Found(sentence.number, withdrawn, frozenset({sentence.number}))]
     requested = _find_requested(sentences)
     found = [one for one in found if one.number not in requested or one.candidate.rule in _OWN_WORDS]
     taken = retracted.union(requested, *(one.covered for one in found))
@@ -183,6 +187,25 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
     if found and found[-1].number == number - 1 and candidate.content.startswith(found[-1].candidate.content):
         found = found[:-1]
     return [*found, _Found(number, candidate, covered)]
+
+
+def _find_withdrawn(sentence: Sentence) -> Candidate | None:
+    """Return the candidate of a sentence that withdraws an earlier statement."""
+    is_said = not (sentence.is_question or exclusions.is_hypothetical_or_reported(sentence))
+    subject = find_withdrawal(sentence.core) if is_said and QUOTE not in sentence.text else None
+    said = None if subject is None else word(sentence.core, "")
+    if subject is None or said is None:
+        return None
+    return Candidate(
+        category=Category.EVENT,
+        content=shorten(said, LONGEST_CONTENT),
+        confidence=0.8,
+        rule="withdrawn",
+        evidence=shorten(sentence.text, LONGEST_EVIDENCE),
+        is_persons=True,
+        needs_subject=True,
+        withdraws=subject,
+    )
 
 
 def _make_candidate(verdict: Verdict, sentence: Sentence, before: str) -> Candidate | None:

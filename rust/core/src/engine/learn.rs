@@ -3,6 +3,7 @@
 //! again.
 
 use super::remember::{place_all, prepare_all};
+use super::replace::{may_replace, supersede};
 use super::{Engine, redaction};
 use crate::error::{Error, Result};
 use crate::model::report::Remembered;
@@ -23,6 +24,9 @@ pub struct Sighting {
     pub times: i64,
 }
 
+/// The kind of a link from a memory to the one that it replaces.
+const SUPERSEDES: &str = "supersedes";
+
 /// A link from a new memory to a stored one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLink {
@@ -30,7 +34,7 @@ pub struct NewLink {
     pub number: usize,
     /// The id of the stored memory.
     pub target: String,
-    /// The kind of the link.
+    /// The kind of the link; [`SUPERSEDES`] replaces the stored memory, unless it is protected from the new one.
     pub kind: String,
     /// Why both are linked.
     pub reason: String,
@@ -135,12 +139,14 @@ impl Engine {
 
 /// Write the links of a batch. A link is left out if one of its ends is not active any more.
 fn link_new(write: &WriteTx<'_>, links: &[NewLink], placed: &[Remembered]) -> Result<()> {
-    let is_active =
-        |id: &str| Ok::<_, Error>(memory::by_id(write, id)?.is_some_and(|one| one.status == Status::Active));
+    let active = |id: &str| Ok::<_, Error>(memory::by_id(write, id)?.filter(|one| one.status == Status::Active));
     for link in links {
-        let Some(new) = placed.get(link.number).filter(|new| new.id != link.target) else { continue };
-        if is_active(&new.id)? && is_active(&link.target)? {
-            write.link(&new.id, &link.target, &link.kind, 1.0, &link.reason)?;
+        let Some(placed) = placed.get(link.number).filter(|placed| placed.id != link.target) else { continue };
+        let (Some(new), Some(target)) = (active(&placed.id)?, active(&link.target)?) else { continue };
+        if link.kind != SUPERSEDES {
+            write.link(&new.id, &target.id, &link.kind, 1.0, &link.reason)?;
+        } else if may_replace(&new, &target) {
+            supersede(write, &new, &target, 1.0, &link.reason)?;
         }
     }
     Ok(())
