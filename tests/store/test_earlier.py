@@ -103,3 +103,21 @@ def test_global_statement_that_a_project_contradicts_stands_behind_it_and_stays(
 
 def test_unknown_id_has_no_earlier_statement(store: MemoryStore) -> None:
     assert store.earlier(["01900000-0000-7000-8000-000000000000"]) == {}
+
+
+@pytest.mark.parametrize("size", ["few", "many"])
+def test_global_statement_that_was_said_after_a_contradicting_one_of_the_project_stands_behind_it(
+    store: MemoryStore, size: str
+) -> None:
+    more = say(store, *(f"The {word} pier has two cranes." for word in "abcdefgh")) if size == "few" else []
+    if size == "many":
+        filler = [{"content": f"Pier {'abcdefgh'[number % 8] * 4} {number} has a crane."} for number in range(80)]
+        more = [result.id for result in store.remember_many(filler)]
+    [own] = say(store, "Indent with tabs.", category="convention")
+    set_clock(store, NOW_MS + 9 * DAY_MS)
+    everywhere = store.remember("Indent with two spaces.", category="preference", scope="global").id
+    elsewhere = store.remember("Indent with four spaces.", category="convention", project="other").id
+    found = earlier(store, *more, own, everywhere, elsewhere)
+    assert found[own] == [("Indent with two spaces.", False)]
+    assert everywhere not in found
+    assert found.get(elsewhere, []) == [("Indent with two spaces.", False)]

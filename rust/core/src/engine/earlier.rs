@@ -15,8 +15,11 @@ use crate::store::link;
 use crate::store::{Snapshot, memory};
 use crate::text::{self, Relation, Statement};
 
-/// Number of given memories up to which each pair is compared. Of more, only links are read.
+/// Number of given memories up to which each pair is compared. Of more, only links are read, and global memories are
+/// compared with those of a project.
 const MOST_COMPARED: usize = 64;
+/// Pairs of a global memory and one of a project up to which they are compared.
+const MOST_ACROSS: usize = 8192;
 /// Number of replaced memories that are followed from one memory.
 const MOST_STEPS: usize = 8;
 
@@ -48,8 +51,10 @@ impl Engine {
                 None => Vec::new(),
             });
         }
-        if given.len() <= MOST_COMPARED {
-            compare_given(&given, &settled, &mut found);
+        let global = given.iter().flatten().filter(|memory| memory.project_id == 0).count();
+        let are_few = given.len() <= MOST_COMPARED;
+        if are_few || global * (given.len() - global) <= MOST_ACROSS {
+            compare_given(&given, &settled, &mut found, are_few);
         }
         for earlier in &mut found {
             earlier.sort_by_key(|one| std::cmp::Reverse(one.memory.said_at()));
@@ -133,9 +138,14 @@ fn follow_links(
     Ok(found)
 }
 
-/// Compare the given memories that no link connects. If the user took a replacement back, its link remains, so that
-/// both stay apart.
-fn compare_given(given: &[Option<Memory>], settled: &FxHashSet<(String, String)>, found: &mut [Vec<Earlier>]) {
+/// Compare the given memories that no link connects: each pair of one project if `with_same_project`, and each global
+/// memory with those of a project. If the user took a replacement back, its link remains, so that both stay apart.
+fn compare_given(
+    given: &[Option<Memory>],
+    settled: &FxHashSet<(String, String)>,
+    found: &mut [Vec<Earlier>],
+    with_same_project: bool,
+) {
     let statements: Vec<OnceCell<Option<Statement<'_>>>> = given.iter().map(|_| OnceCell::new()).collect();
     // Reading takes longer than all else here, so each memory is read once, and only for a pair that needs it.
     let read = |at: usize| {
@@ -145,10 +155,12 @@ fn compare_given(given: &[Option<Memory>], settled: &FxHashSet<(String, String)>
     for (number, newer) in given.iter().enumerate() {
         let Some(newer) = newer else { continue };
         let mut related = Vec::new();
+        let mut across = Vec::new();
         for (at, older) in given.iter().enumerate() {
             let Some(older) = older else { continue };
+            let is_across = older.project_id != newer.project_id;
             if older.said_at() >= newer.said_at()
-                || older.project_id != newer.project_id
+                || !(is_across || with_same_project)
                 || !are_statements(newer, older)
                 || are_of_one_message(newer, older)
                 || settled.contains(&pair(newer, older))
@@ -158,13 +170,23 @@ fn compare_given(given: &[Option<Memory>], settled: &FxHashSet<(String, String)>
             let Some(statement) = read(number).filter(|statement| statement.may_replace()) else { break };
             let Some(older_statement) = read(at) else { continue };
             let relation = statement.compare_read(older_statement.reading(), None);
-            if relation != Relation::Unrelated {
+            if relation == Relation::Unrelated {
+                continue;
+            }
+            if is_across {
+                // What holds in one project leads what holds in all of them, whichever was said first.
+                let (leading, global) = if older.project_id == 0 { (number, older) } else { (at, newer) };
+                across.push((leading, Earlier { memory: global.clone(), is_replaced: false }));
+            } else {
                 let is_replaced = relation.is_of_one_subject() && may_replace(newer, older);
                 related.push(Earlier { memory: older.clone(), is_replaced });
             }
         }
         if !is_same_series(related.len()) {
             found[number].extend(related);
+        }
+        if !is_same_series(across.len()) {
+            across.into_iter().for_each(|(leading, global)| found[leading].push(global));
         }
     }
 }
