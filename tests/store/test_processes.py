@@ -228,6 +228,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "learning.are_processed": lambda store, id: store.learning.are_processed(["m"]),
     "learning.seen_elsewhere": lambda store, id: store.learning.seen_elsewhere("app", ["x"], "s"),
     "learning.find_same_subject": lambda store, id: store.learning.find_same_subject("Use npm", "app"),
+    "learning.find_from_messages": lambda store, id: store.learning.find_from_messages("ses_1", ["msg_1"]),
     "learning.progress": lambda store, id: store.learning.progress("f"),
     "learning.set_progress": lambda store, id: store.learning.set_progress("f", "s", Progress(mark="m", cursor=None)),
     "learning.write": lambda store, id: store.learning.write(Batch(session="s", version=0, state="{}")),
