@@ -61,6 +61,11 @@ def relevant(hits: list[Hit]) -> list[tuple[Hit, str]]:
         " \n ",
         "ja, mach weiter",
         "sí, gracias",
+        "continue, s'il te plaît",
+        "好的，继续。",
+        "はい、続けてください",
+        "да, продолжай",
+        "그래 계속해",
         "> all of this is quoted\n> and this\n\nyes",
         "<project-memory>\nfrozen pond\n</project-memory>\nok",
         "<system-reminder>frozen pond",
@@ -71,7 +76,9 @@ def test_a_message_that_only_goes_on_asks_for_nothing(text: str) -> None:
     assert query_of(text) == ""
 
 
-@pytest.mark.parametrize("text", ["commit it", "run the tests", "yes, but use pnpm", "Why?", "はい", "no tests"])
+@pytest.mark.parametrize(
+    "text", ["commit it", "run the tests", "yes, but use pnpm", "Why?", "テスト", "no tests", "继续测试"]
+)
 def test_a_message_that_says_anything_is_looked_up(text: str) -> None:
     assert query_of(text) == text
 

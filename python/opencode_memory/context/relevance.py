@@ -118,7 +118,13 @@ _GOES_ON: Final = frozenset(
         " both all sounds looks like works done no nope not now then and so the a i you we is was too to me for of with"
         " let's lets hi hello hey morning evening there bye again more one first second third option skip step retry"
         " resume start ja jo genau gut super danke bitte weiter mach machen passt nein klar gerne los das oui merci"
-        " bien vas si sí gracias vale bueno sigue adelante"
+        " bien vas si sí gracias vale bueno sigue adelante por favor continúa continua seguir d'accord s'il te vous"
+        " plaît continuez continuer vas-y weitermachen leg los avanti sì grazie bene va prego sim não obrigado obrigada"
+        " bom pode continuar segue siga doorgaan verder graag dank je да нет продолжай продолжить хорошо спасибо давай"
+        " пожалуйста"
+        " 继续 繼續 请继续 請繼續 继续吧 继续做 好 好的 可以 可以的 行 是 是的 对 對 不 没问题 沒問題 谢谢 謝謝"
+        " 开始 開始 下一步 続けて 続けてください 続けて下さい はい いいえ お願いします ありがとう 了解 次 次へ"
+        " 계속 계속해 계속해줘 네 응 그래 좋아 고마워"
     )
 )
 
