@@ -6,6 +6,7 @@ import pytest
 
 from opencode_memory.hosts.opencode.feed.messages import read_message
 from opencode_memory.learning.extraction.events import Compaction, Event, SessionInfo
+from opencode_memory.learning.extraction.sentences import split_sentences
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category
 from support.learning import (
@@ -65,6 +66,33 @@ def test_statement_retracted_by_the_next_message_is_not_learned(taken_back):
 
 def test_statement_retracted_in_its_message_is_not_learned():
     assert learn_texts(user(f"{LEDGER} Scratch that.")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Rules: 1. Never push to main. 2. Always use tabs.",
+        "Rules: 1) never push to main 2) always use tabs",
+        "1. never push to main 2. always use tabs",
+    ],
+)
+def test_items_of_a_list_in_one_line_are_separate_statements(text):
+    assert learn_texts(user(text)) == ["Never push to main.", "Always use tabs."]
+
+
+def test_number_in_a_sentence_begins_no_item():
+    for text in (
+        "Pin it to version 1. Two is too new.",
+        "Pin it to 2. 1 is too old.",
+        "Step 1. is done, step 3. is not.",
+    ):
+        assert " ".join(sentence.text for sentence in split_sentences(text)) == text
+    assert split_sentences("Pin it to version 1. Two is too new.")[0].text == "Pin it to version 1."
+
+
+def test_predicate_at_the_end_stays():
+    (found,) = find_candidates(user("In this repo force push is ok."), user("go on"))
+    assert found.content == "In this repo force push is ok."
 
 
 def test_retraction_applies_to_the_last_message_only():

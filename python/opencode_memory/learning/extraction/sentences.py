@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 # A dot inside of a name, a number or an abbreviation does not end a sentence.
@@ -38,6 +39,9 @@ _ASIDE: Final = re.compile(
 _BLANKS: Final = re.compile(r"[ \t\r\f\v]{2,}")
 _LONGEST_LINE: Final = 6000
 _LIST_MARK: Final = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
+_LEAST_ITEMS: Final = 2
+_NUMBER: Final = re.compile(r"(?:^|(?<=\s))(\d{1,2})[.)]\s+(?=\S+\s+\S)")
+"""Number of a list item that stands in a line with others. An item has at least two words."""
 _OPENING: Final = re.compile(
     r"^(?:(?:ok(?:ay)?|so|and|but|well|oh|ah|hm+|yeah|yep|yes|right|good|nice|great|cool|perfect|thanks|thank you|thx|ty|alright|"
     r"sure|sorry|please|pls|plz|also|then|anyway|btw|fyi|note|remember|reminder|important|quick note|listen|look|hey|hi|"
@@ -94,13 +98,25 @@ def split_sentences(text: str) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     for raw in text.split("\n"):
         line = _BLANKS.sub(" ", raw)[:_LONGEST_LINE]
-        is_item = bool(_LIST_MARK.match(line))
-        for piece, is_aside in _split_asides(_LIST_MARK.sub("", line)):
-            if not re.search(r"[^\W\d_]", piece):
-                continue
-            core = _OPENING.sub("", piece).strip()
-            found.append(Sentence(piece, core or piece, is_question(piece, core), is_aside, len(found), is_item))
+        for entry in _split_list(line):
+            is_item = bool(_LIST_MARK.match(entry))
+            for piece, is_aside in _split_asides(_LIST_MARK.sub("", entry)):
+                if not re.search(r"[^\W\d_]", piece):
+                    continue
+                core = _OPENING.sub("", piece).strip()
+                found.append(Sentence(piece, core or piece, is_question(piece, core), is_aside, len(found), is_item))
     return tuple(found)
+
+
+def _split_list(line: str) -> list[str]:
+    """Split a line before the items of a list that stands in it: "rules: 1. use tabs 2. run the linter"."""
+    places: list[int] = []
+    for mark in _NUMBER.finditer(line):
+        if int(mark[1]) == len(places) + 1:
+            places.append(mark.start())
+    if len(places) < _LEAST_ITEMS:
+        return [line]
+    return [line[start:end] for start, end in pairwise([0, *places, len(line)]) if line[start:end].strip()]
 
 
 def is_question(piece: str, core: str) -> bool:

@@ -46,7 +46,8 @@ _REQUEST_AFTER: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ENDING: Final = re.compile(
-    r"(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|tho|though|lol|haha|ok|okay|right|alright|got it|"
+    # Not the predicate: "force push is ok".
+    r"(?<!\bis)(?<!\bare)(?<!'s)(?<!\bbe)(?<!\bwas)(?<!\bnot)(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|tho|though|lol|haha|ok|okay|right|alright|got it|"
     r"instead please|:\)|;\)|for me))+\s*(?=[.!?]*$)",
     re.IGNORECASE,
 )
