@@ -25,6 +25,7 @@ from opencode_memory.context.headline import (
     format_excerpt,
     format_full,
     format_headline,
+    is_quoted_in_full,
 )
 from opencode_memory.models import Category, Memory
 
@@ -48,8 +49,8 @@ class Brief:
     Attributes:
         lines: Its lines, with headings.
         tokens: Their number of tokens, including a frame.
-        full: The memories that it shows in full.
-        headlines: The memories of which it shows only the first words.
+        full: The memories that it shows or quotes in full.
+        headlines: The memories of which it shows or quotes only the first words.
         omitted: Number of memories that it does not show.
         groups: Ids of the memories by the name of their group, in order.
         before: Earlier statements that a line names, by the id of the later memory.
@@ -160,7 +161,7 @@ class _Fitting:
         self._is_full: set[str] = set()
         self._extra: dict[str, list[str]] = {}
         # The last line is paid first, because a memory must not be omitted without a word.
-        self._used = count(_more(entries)) if entries else 0
+        self._used = count(_more([entry.memory for entry in entries])) if entries else 0
 
     def brief(self) -> Brief:
         """Add lines in full up to a share, then headlines, then lengthen both while there is room.
@@ -248,11 +249,9 @@ class _Fitting:
             return 0
         return self._count(HEADLINES if group == OTHERS else GROUPS[group])
 
-    def _find_lost_quote(self, entry: Entry) -> Entry | None:
-        """Return an entry for what was said later about a statement, if the statement has no line that quotes it."""
-        id_ = entry.memory.id
-        is_quoted = id_ in self._is_full or self._groups.get(id_, OTHERS) != OTHERS
-        return None if entry.later is None or is_quoted else Entry(memory=entry.later, group=OTHERS, worth=0.0)
+    def _has_quote(self, entry: Entry) -> bool:
+        """Return whether the line of an entry has room for a quotation. A headline has none."""
+        return entry.memory.id in self._is_full or self._groups.get(entry.memory.id, OTHERS) != OTHERS
 
     def _format_full(self, entry: Entry, most_bytes: int) -> str | None:
         if entry.excerpt is not None:
@@ -273,24 +272,27 @@ class _Fitting:
                 groups[group] = tuple(ids)
                 is_plain = group != OTHERS or self._is_full.issuperset(ids)
                 lines += [heading if is_plain else HEADLINES, *(self._lines[id_] for id_ in ids)]
-        omitted = [entry for entry in self._entries if entry.memory.id not in self._lines]
-        omitted += [entry for entry in map(self._find_lost_quote, self._entries) if entry is not None]
+        said_later = [(entry.later, self._has_quote(entry)) for entry in self._entries if entry.later is not None]
+        quoted = [memory for memory, is_quoted in said_later if is_quoted]
+        omitted = [entry.memory for entry in self._entries if entry.memory.id not in self._lines]
+        omitted += [memory for memory, is_quoted in said_later if not is_quoted]
         if omitted and lines:
             lines.append(_more(omitted))
-        shown = [entry.memory for entry in self._entries if entry.memory.id in self._lines]
+        shown = [entry.memory for entry in self._entries if entry.memory.id in self._lines] + quoted
+        in_full = self._is_full.union(memory.id for memory in quoted if is_quoted_in_full(memory))
         return Brief(
             lines=tuple(lines),
             tokens=self._used,
-            full=tuple(memory for memory in shown if memory.id in self._is_full),
-            headlines=tuple(memory for memory in shown if memory.id not in self._is_full),
+            full=tuple(memory for memory in shown if memory.id in in_full),
+            headlines=tuple(memory for memory in shown if memory.id not in in_full),
             omitted=len(omitted),
             groups=groups,
             before={entry.memory.id: entry.before for entry in self._entries if entry.before},
         )
 
 
-def _more(omitted: Sequence[Entry]) -> str:
-    counts = {category: sum(entry.memory.category is category for entry in omitted) for category in _COUNTED}
+def _more(omitted: Sequence[Memory]) -> str:
+    counts = {category: sum(memory.category is category for memory in omitted) for category in _COUNTED}
     named = ", ".join(f"{many} {category.value}{'s' * (many > 1)}" for category, many in counts.items() if many)
     verb = "is" if len(omitted) == 1 else "are"
     return f"{len(omitted)} more {verb} not shown{f' ({named})' if named else ''}: recall finds them."

@@ -59,6 +59,12 @@ def format_cut(entry: Entry, *, at: datetime) -> str:
     return _format(entry, one_line(_read_line(memory), _CUT_BYTES), f"cut, id {tag(memory)}", at)
 
 
+def is_quoted_in_full(memory: Memory) -> bool:
+    """Return whether a line that quotes a memory, as what was said later, holds all of its text."""
+    text = escape(memory.content)
+    return one_line(text, _LATER_BYTES) == one_line(text, len(text.encode()))
+
+
 def _format(entry: Entry, text: str, id_: str, at: datetime) -> str:
     memory, before, later = entry.memory, entry.before, entry.later
     due = _find_due(memory, at)

@@ -555,6 +555,32 @@ def test_a_purge_erases_the_block_and_it_is_never_replayed(
     assert (erased.state, erased.text, dict(erased.about)) == ("erased", "", {})
 
 
+@pytest.mark.parametrize("text", ["The linter may be skipped again.", "The linter may be skipped again. " * 9])
+def test_a_purge_erases_a_block_that_only_quotes_the_memory(
+    world: World, server: Resident, folder: Path, plugin: Plugin, text: str
+) -> None:
+    rule = known(world, DIRECTIVE, "directive", time=NOW_MS - 3 * DAY_MS)
+    said = known(world, text, "event")
+    world.store.link(said, rule, "said_later")
+    assert 'said later, now: "The linter may be skipped again.' in plugin.shown("msg_1", QUESTION)
+    plugin.flush()
+    assert said in {shown.memory for shown in decisions(world)["msg_1"].shown}
+    world.store.purge([said])
+    with Plugin(server.url, folder) as other:
+        assert other.offered("msg_1", QUESTION) == {}
+    assert decisions(world)["msg_1"].text == ""
+
+
+def test_a_memory_that_the_brief_quotes_in_full_is_not_shown_again(world: World, plugin: Plugin) -> None:
+    rule = known(world, DIRECTIVE, "directive", time=NOW_MS - 3 * DAY_MS)
+    said = known(world, "The linter may be skipped for the walrus archive again.", "event")
+    world.store.link(said, rule, "said_later")
+    first = plugin.shown("msg_1", "May I skip the linter for the walrus archive?")
+    assert first.count("skipped for the walrus archive") == 1
+    later = plugin.offered("msg_2", "May I skip the linter for the walrus archive?", visible=["msg_1"])
+    assert "skipped for the walrus archive" not in later.get("msg_2", "")
+
+
 def test_a_memory_that_is_purged_while_it_is_decided_on_is_not_shown(
     world: World, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
