@@ -5,7 +5,7 @@
 
 use super::super::stop_words::is_stop_word;
 use super::cues::{
-    ADDS, ALLOWS, CONDITIONS, EXEMPTS, IMPERATIVE, LIMITS, MOVES, PERMITS, SCOPE, STRONG, TENTATIVE, WEAK,
+    ADDS, ALLOWS, CONDITIONS, EXEMPTS, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS, SCOPE, STRONG, TENTATIVE, WEAK,
 };
 use super::options::{GENERIC, family_of};
 use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
@@ -33,6 +33,8 @@ pub(super) struct Claim {
     pub cue: Cue,
     /// Whether it says that an earlier statement no longer holds.
     pub retracts: bool,
+    /// Whether it reminds of an earlier statement: "do not forget".
+    pub reminds: bool,
     /// Whether it adds to other statements: "also".
     pub adds: bool,
     /// Whether it asks, guesses, or holds for a while only.
@@ -101,6 +103,7 @@ impl Claim {
         let mut claim = Self {
             cue,
             retracts,
+            reminds: words.iter().any(|word| word.text == REMINDS && word.role == Role::Dropped),
             adds: has(ADDS),
             is_tentative: has(TENTATIVE),
             is_order: is_rule || is_imperative,

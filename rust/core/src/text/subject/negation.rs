@@ -72,6 +72,7 @@ pub(super) fn compare_reversal(newer: &Claim, older: &Claim) -> Relation {
     let words = family_words(older.rejected_values.iter().chain(&newer.values));
     let core: Vec<&String> = older.rejected.iter().filter(|term| !words.contains(&term.as_str())).collect();
     if core.is_empty()
+        || newer.reminds
         || !core.iter().all(|term| newer.asserted.contains(term))
         || core.iter().any(|term| newer.rejected.contains(term))
     {

@@ -1,6 +1,8 @@
 //! Marks the words that a statement rejects: behind "not" and "instead of", and before "is gone".
 
-use super::cues::{CALLED_OFF, CHANGES, DUTIES, EXEMPTS, MOVES, REASON, REJECT_BEFORE, REJECT_NEXT, SCOPE};
+use super::cues::{
+    CALLED_OFF, CHANGES, DUTIES, EXEMPTS, MOVES, NEGLECTS, REASON, REJECT_BEFORE, REJECT_NEXT, REMINDS, SCOPE,
+};
 use super::words::{Role, Word, find};
 
 /// Words that a rejection such as "instead of X" covers.
@@ -40,6 +42,15 @@ pub(super) fn mark_negations(words: &mut [Word]) -> bool {
             && DUTIES.iter().any(|duty| begins_with(&words[at + 2..], duty));
         if !(text == "not" || text == "never" || is_bare || is_ended_duty) {
             at += 1;
+            continue;
+        }
+        if let Some(verb) = reminds(words, at) {
+            // "Do not forget X" wants X.
+            for word in &mut words[at..=verb] {
+                word.role = Role::Dropped;
+            }
+            REMINDS.clone_into(&mut words[verb].text);
+            at = verb + 1;
             continue;
         }
         found = true;
@@ -84,6 +95,13 @@ pub(super) fn mark_negations(words: &mut [Word]) -> bool {
         at = end.max(at + 1);
     }
     found
+}
+
+/// The place of the verb if the negation at a place negates a neglect: "do not forget", "never ever skip".
+fn reminds(words: &[Word], at: usize) -> Option<usize> {
+    let verb = at + 1 + usize::from(words.get(at + 1).is_some_and(|word| word.text == "ever"));
+    let is_neglect = words.get(verb).is_some_and(|word| NEGLECTS.contains(&word.text.as_str()));
+    (is_neglect && !words[at..verb].iter().any(|word| word.ends)).then_some(verb)
 }
 
 fn begins_with(words: &[Word], phrase: &[&str]) -> bool {

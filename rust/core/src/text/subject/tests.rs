@@ -192,6 +192,7 @@ fn a_rule_for_the_future_gives_the_new_value() {
             "The backend returns HTTP 500 for missing rights.",
             "The backend returns HTTP 403 for missing rights, not 500.",
         ),
+        ("Always rebase feature branches.", "dont rebase feature branches"),
         ("Commit messages follow Conventional Commits.", "We don't follow conventional commits any more."),
         ("Builds run on Jenkins.", "Builds don't run on jenkins any more."),
         ("Write commit messages in German.", "From now on write commit messages in English."),
@@ -256,6 +257,27 @@ const NOT_LIFTED: &[(&str, &str)] = &[
     ("We use Redis for sessions.", "The idea to replace Redis for sessions is cancelled."),
     ("We use Redis for sessions.", "The switch from Redis for sessions was cancelled."),
 ];
+
+/// Reminders of the older statement.
+const REMINDERS: &[(&str, &str)] = &[
+    ("Use pnpm, never npm.", "Don't forget the rule about pnpm."),
+    ("Use pnpm, never npm.", "dont forget pnpm"),
+    ("Migrations are written by hand.", "Never forget that migrations are written by hand."),
+    ("Run the linter before every commit.", "Don't skip the linter before commits."),
+    ("No deploys on Fridays.", "Don't forget about the Friday deploy ban."),
+    ("Run the linter before every commit.", "Do not ever ignore the linter before a commit."),
+];
+
+#[test]
+fn a_reminder_leaves_the_statement_that_it_names() {
+    for (older, newer) in REMINDERS {
+        let found = compare(newer, older, Some(0.9));
+        assert_eq!(found, Relation::Unrelated, "{older} | {newer}");
+    }
+    // What is forgotten without a negation is still rejected.
+    let found = compare("Forget the staging server.", "Deploy to the staging server before a release.", None);
+    assert!(matches!(found, Relation::Replaces(_)), "{found:?}");
+}
 
 #[test]
 fn a_statement_that_lifts_a_rule_for_good_replaces_it() {

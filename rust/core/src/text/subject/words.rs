@@ -77,15 +77,8 @@ pub(super) fn words_of(text: &str) -> Option<Vec<Word>> {
                 stops: false,
                 role: Role::Asserted,
             };
-            if let Some(verb) = lower.strip_suffix("n't") {
-                let verb = match verb {
-                    "ca" => "can",
-                    "wo" => "will",
-                    other => other,
-                };
+            if let Some(verb) = negated_verb(&lower) {
                 words.extend([one(verb), one("not")]);
-            } else if lower == "cannot" {
-                words.extend([one("can"), one("not")]);
             } else if let Some((word, end)) =
                 lower.split_once('\'').filter(|(_, end)| matches!(*end, "s" | "re" | "ve" | "ll" | "m" | "d"))
             {
@@ -103,6 +96,24 @@ pub(super) fn words_of(text: &str) -> Option<Vec<Word>> {
         }
     }
     Some(words)
+}
+
+/// The verb of a contraction of "not", also of one that is typed without its apostrophe.
+fn negated_verb(word: &str) -> Option<&str> {
+    const WITHOUT_APOSTROPHE: &[&str] = &[
+        "arent", "cant", "couldnt", "didnt", "doesnt", "dont", "hasnt", "havent", "isnt", "mustnt", "neednt",
+        "shouldnt", "wasnt", "werent", "wont", "wouldnt",
+    ];
+    let verb = match word.strip_suffix("n't") {
+        None if word == "cannot" => "ca",
+        None if WITHOUT_APOSTROPHE.contains(&word) => word.strip_suffix("nt")?,
+        found => found?,
+    };
+    Some(match verb {
+        "ca" => "can",
+        "wo" => "will",
+        other => other,
+    })
 }
 
 /// Splits `localhost:8080` and `port:8080` before the number.
