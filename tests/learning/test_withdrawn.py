@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from opencode_memory.text import clock
 from support.learning import FOLDER, SessionInfo, messages, process, user
 from support.stores import NOW_MS
 
+PAIRS = Path(__file__).parents[1] / "data" / "corrections" / "withdrawn.jsonl"
 PNPM = "Use pnpm instead of npm."
 PUSH = "Never force push to main."
 FORGET = "Forget the rule about pnpm."
@@ -117,3 +119,16 @@ def test_subagent_withdraws_nothing(store: MemoryStore) -> None:
     told = messages(user(FORGET), user("ok"), of="ses_c", at=NOW_MS + 1_000)
     process(store, SessionInfo(id="ses_c", directory=FOLDER, parent="ses_b"), told, is_idle=True)
     assert store.get(pnpm).status is Status.ACTIVE
+
+
+def test_message_that_withdraws_nothing_replaces_nothing(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
+    replaced = []
+    for number, row in enumerate(rows):
+        with opencode_memory.open(tmp_path / str(number), project="app", background=False, clock_ms=NOW_MS) as store:
+            ids = [store.remember(text, category="convention").id for text in row["stored"]]
+            say(store, row["says"])
+            gone = [place for place, id_ in enumerate(ids) if store.get(id_).status is not Status.ACTIVE]
+        replaced += [(row["withdraws"], place) for place in gone]
+    assert [one for one in replaced if one[0] != one[1]] == []
+    assert len(replaced) >= 1
