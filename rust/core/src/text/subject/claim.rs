@@ -5,7 +5,8 @@
 
 use super::super::stop_words::is_stop_word;
 use super::cues::{
-    ADDS, ALLOWS, CONDITIONS, EXEMPTS, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS, SCOPE, STRONG, TENTATIVE, WEAK,
+    ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS, SCOPE,
+    STRONG, TENTATIVE, WEAK, WISHES,
 };
 use super::options::{GENERIC, family_of};
 use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
@@ -37,12 +38,16 @@ pub(super) struct Claim {
     pub reminds: bool,
     /// Whether it adds to other statements: "also".
     pub adds: bool,
-    /// Whether it asks, guesses, or holds for a while only.
+    /// Whether it asks, guesses, tells of the past, or holds for a while only.
     pub is_tentative: bool,
     /// Whether it is an order or a rule: "never", "do not", "always", or an imperative.
     pub is_order: bool,
     /// Whether only an imperative makes it an order, so that it may be meant for once.
     pub is_task: bool,
+    /// Whether it tells somebody to do or not to do something: "use X", "never use X".
+    pub commands: bool,
+    /// Whether it says what is wanted, rather than what is the case: an order, "we", "should".
+    pub is_wish: bool,
     /// "the other way round".
     pub is_inverted: bool,
     /// "you may", "is fine".
@@ -100,14 +105,22 @@ impl Claim {
         });
         let is_imperative = first.is_some_and(|word| IMPERATIVE.contains(&word.text.as_str()));
         let is_rule = always || words.iter().any(|word| word.text == "never");
+        let is_wish = is_imperative
+            || is_rule
+            || first.is_some_and(|word| ENDS_RULES.contains(&word.text.as_str()))
+            || words.iter().any(|word| WISHES.contains(&word.text.as_str()))
+            || has(&[&["from", "now", "on"], &["going", "forward"], &["have", "to"], &["has", "to"], &["needs", "to"]]);
         let mut claim = Self {
             cue,
             retracts,
             reminds: words.iter().any(|word| word.text == REMINDS && word.role == Role::Dropped),
             adds: has(ADDS),
-            is_tentative: has(TENTATIVE),
+            // "The old ledger was on MySQL" tells of the past.
+            is_tentative: has(TENTATIVE) || cue == Cue::None && has(&[&["was"], &["were"]]),
             is_order: is_rule || is_imperative,
             is_task: is_imperative && !is_rule,
+            commands: is_imperative,
+            is_wish: is_wish || exempts || is_general || has(PERMITS),
             is_inverted: has(&[&["other", "way", "round"], &["other", "way", "around"], &["vice", "versa"]]),
             permits: has(PERMITS) && !is_negative,
             conditions: words
@@ -174,6 +187,11 @@ impl Claim {
     /// Whether it has a condition that another statement does not have.
     pub(super) fn is_limited_against(&self, other: &Self) -> bool {
         self.conditions.iter().any(|condition| !other.conditions.contains(condition))
+    }
+
+    /// Whether it holds only if something else is so, which another statement does not ask for.
+    pub(super) fn is_hypothetical_against(&self, other: &Self) -> bool {
+        self.conditions.iter().any(|word| HYPOTHESES.contains(&word.as_str()) && !other.conditions.contains(word))
     }
 
     /// Whether the statement could replace another one at all, so that it is worth a search.

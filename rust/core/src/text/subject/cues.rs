@@ -102,6 +102,8 @@ pub(super) const CONDITIONS: &[&str] = &[
     "only", "if", "once", "when", "after", "before", "unless", "until", "while", "except", "but", "as", "that",
     "which", "who", "today", "tonight", "tomorrow", "week", "month", "sprint", "time", "just", "for",
 ];
+/// Conditions of a case that may never come.
+pub(super) const HYPOTHESES: &[&str] = &["if", "unless", "once"];
 /// The words between "not" and a duty that no longer holds.
 pub(super) const DUTIES: &[&[&str]] =
     &[&["need", "to"], &["have", "to"], &["required", "to"], &["obliged", "to"], &["need", "for"]];
@@ -248,6 +250,10 @@ pub(super) const IMPERATIVE: &[&str] = &[
     "release", "open", "close", "start", "stop", "check", "update", "bump", "cache", "validate", "handle", "avoid",
     "create", "make", "delete", "edit", "touch", "enable", "disable",
 ];
+/// Verbs that begin the end of a rule.
+pub(super) const ENDS_RULES: &[&str] = &["forget", "drop", "ditch", "switch", "replace", "scratch", "scrap"];
+/// Words of a statement about what is wanted.
+pub(super) const WISHES: &[&str] = &["we", "i", "us", "our", "let", "lets", "should", "must", "want", "prefer"];
 /// Verbs in front of a negation's object, which name no subject.
 pub(super) const COPULA: &[&str] = &[
     "is", "are", "=", "to", "was", "be", "becomes", "equals", "at", "on", "into", "with", "by", "use", "using", "uses",

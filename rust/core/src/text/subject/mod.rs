@@ -133,6 +133,10 @@ impl<'t> Statement<'t> {
         text
     }
 
+    fn is_wish(&self) -> bool {
+        self.reading.claim.is_wish || self.clauses.iter().any(|clause| clause.is_wish)
+    }
+
     /// Compare this newer statement with an older one.
     pub fn compare(&self, older: &str, cosine: Option<f32>) -> Relation {
         Reading::read(older).map_or(Relation::Unrelated, |older| self.compare_read(&older, cosine))
@@ -159,6 +163,13 @@ impl<'t> Statement<'t> {
         }
         match found {
             Relation::Replaces(_) if newer.claim.is_tentative => Relation::Contradicts(reasons::TENTATIVE),
+            Relation::Replaces(_) if newer.claim.is_hypothetical_against(&older.claim) => {
+                Relation::Contradicts(reasons::ELSEWHERE)
+            }
+            // "The linter was removed by accident" does not end "run the linter before every commit".
+            Relation::Replaces(_) if older.claim.commands && !self.is_wish() => {
+                Relation::Contradicts(reasons::OBSERVED)
+            }
             other => other,
         }
     }

@@ -11,6 +11,19 @@ pub(super) const LAST_NAME: &str = "the same words but for the last name";
 pub(super) const NAMED: &str = "rejects a tool that the older statement names";
 pub(super) const NO_DUTY: &str = "says that a part of it is no duty";
 
+pub(super) const OBSERVED: &str = "says what is the case, and the older statement what to do";
+
 /// All of them.
-pub(super) const BOTH_MAY_HOLD: &[&str] =
-    &[EXCEPTION, ELSEWHERE, REVERSAL, PERHAPS_ELSEWHERE, DIFFERENT, OTHER_NUMBER, TENTATIVE, LAST_NAME, NAMED, NO_DUTY];
+pub(super) const BOTH_MAY_HOLD: &[&str] = &[
+    EXCEPTION,
+    ELSEWHERE,
+    REVERSAL,
+    PERHAPS_ELSEWHERE,
+    DIFFERENT,
+    OTHER_NUMBER,
+    TENTATIVE,
+    LAST_NAME,
+    NAMED,
+    NO_DUTY,
+    OBSERVED,
+];

@@ -268,6 +268,25 @@ const REMINDERS: &[(&str, &str)] = &[
     ("Run the linter before every commit.", "Do not ever ignore the linter before a commit."),
 ];
 
+/// Observations, which end no rule.
+const OBSERVATIONS: &[(&str, &str)] = &[
+    ("Use pnpm, never npm.", "Someone replaced pnpm with npm in the Dockerfile."),
+    ("Use pnpm, never npm.", "Undo the switch to npm."),
+    ("Run the linter before every commit.", "The linter was removed by accident."),
+    ("Run the linter before every commit.", "The hook no longer runs the linter, why."),
+    ("Indent with tabs.", "Spaces are used in this file."),
+    ("We use PostgreSQL for the ledger.", "The old ledger was on MySQL."),
+    ("Always use pnpm to install packages.", "If CI breaks, forget the pnpm rule."),
+];
+
+#[test]
+fn an_observation_and_a_condition_leave_the_rule() {
+    for (older, newer) in OBSERVATIONS {
+        let found = compare(newer, older, Some(0.9));
+        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
+    }
+}
+
 #[test]
 fn a_reminder_leaves_the_statement_that_it_names() {
     for (older, newer) in REMINDERS {
