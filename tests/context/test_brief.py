@@ -14,7 +14,7 @@ import opencode_memory
 from opencode_memory.context.brief import Brief, build_brief, render_brief
 from opencode_memory.context.brief_entries import Wanted
 from opencode_memory.context.entry import HEADLINES
-from opencode_memory.context.loaded_files import LoadedFiles
+from opencode_memory.context.loaded_text import read_statements
 from opencode_memory.models import Category
 from opencode_memory.store.memory_store import MemoryStore
 
@@ -211,7 +211,7 @@ def test_statement_of_a_loaded_file_is_left_out(store: MemoryStore, tmp_path: Pa
     remember(store, "Amounts are kept in cents", "convention")
     # The words are those of the file, but not the statement.
     kept = remember(store, "Use floating point numbers", "convention")
-    shown = brief(store, replace(WANTED, loaded=LoadedFiles(folder).read()))
+    shown = brief(store, replace(WANTED, loaded=read_statements([folder / "AGENTS.md"])))
     assert [memory.id for memory in shown.full] == [kept]
 
 

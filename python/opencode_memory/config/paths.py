@@ -22,7 +22,7 @@ def default_data_dir(environment: Mapping[str, str]) -> Path:
     The parent folder is shared: the predecessor of the same name keeps its database there. So the store has a folder of
     its own and never touches the files beside it.
     """
-    return find_base(environment, "XDG_DATA_HOME", ".local/share") / APPLICATION / "store"
+    return _base(environment, "XDG_DATA_HOME", ".local/share") / APPLICATION / "store"
 
 
 def default_config_file(environment: Mapping[str, str]) -> Path:
@@ -30,7 +30,7 @@ def default_config_file(environment: Mapping[str, str]) -> Path:
 
     The name is not ``config.toml``, because that file in this folder belongs to the predecessor and has other keys.
     """
-    return find_base(environment, "XDG_CONFIG_HOME", ".config") / APPLICATION / "memory.toml"
+    return _base(environment, "XDG_CONFIG_HOME", ".config") / APPLICATION / "memory.toml"
 
 
 def confine(path: Path, roots: Iterable[Path]) -> Path:
@@ -54,17 +54,7 @@ def confine(path: Path, roots: Iterable[Path]) -> Path:
     raise InvalidInputError(f"{path} leads outside the allowed folders ({places})", field="path")
 
 
-def find_base(environment: Mapping[str, str], variable: str, below_home: str) -> Path:
-    """Return a base folder of the XDG rules.
-
-    Args:
-        environment: The environment variables.
-        variable: The variable that names the folder.
-        below_home: The folder in the home that is used without the variable.
-
-    Raises:
-        ConfigError: The environment names neither the folder nor a home.
-    """
+def _base(environment: Mapping[str, str], variable: str, below_home: str) -> Path:
     configured = Path(environment.get(variable, ""))
     # The XDG specification ignores relative values. Otherwise the store would move with the working folder.
     if configured.is_absolute():

@@ -39,7 +39,8 @@ def quote_later(
     for later_id, older_id in sorted(pairs, key=lambda pair: by_id[pair[0]].memory.time):
         later, older = by_id[later_id], by_id[older_id]
         by_id[later_id], by_id[older_id] = replace(later, is_aged=True), replace(older, is_aged=True)
-        is_own = later.memory.is_confirmed and not later.memory.pinned
+        # A statement of the project leads a global one that was said after it.
+        is_own = later.memory.is_confirmed and not later.memory.pinned and later.memory.time > older.memory.time
         if is_own and later.group == OTHERS and older.group != OTHERS:
             quotes[older_id] = later_id
     quoted = set(quotes.values())

@@ -18,7 +18,7 @@ from opencode_memory.context.arrangement import quote_later, sort_entries
 from opencode_memory.context.entry import FOUND_BEFORE, OTHERS, Entry
 from opencode_memory.context.folding import Folded, fold
 from opencode_memory.context.in_sight import InSight
-from opencode_memory.context.loaded_files import LoadedText
+from opencode_memory.context.loaded_text import LoadedText
 from opencode_memory.context.recent_sessions import find_left_open
 from opencode_memory.context.usefulness import is_wrong
 from opencode_memory.errors import NotFoundError

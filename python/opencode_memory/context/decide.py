@@ -9,7 +9,7 @@ memory that the model sees in full is not shown twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,7 @@ from opencode_memory.context.entry import FOUND_BEFORE, OTHERS
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.headline import SHORT_WORDS, format_headline
 from opencode_memory.context.in_sight import InSight, find_in_sight
-from opencode_memory.context.loaded_files import LoadedFiles
+from opencode_memory.context.loaded_text import read_statements
 from opencode_memory.context.quote import SAID, find_quote, quote_group
 from opencode_memory.context.reasons import BEFORE, FOUND_AGAIN, HEADLINE, IN_BRIEF, find_found_before
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_hits
@@ -30,6 +30,8 @@ from opencode_memory.models import Hit, Memory
 from opencode_memory.store.ledger import Decision, Shown, State
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from opencode_memory.config.sections import BriefConfig, InjectionConfig
     from opencode_memory.store.memory_store import MemoryStore
 
@@ -56,7 +58,7 @@ class Request:
         created: Time of creation of the message, in Unix milliseconds; None if it is unknown.
         summary: Text of the session's last summary, if the model sees it in place of earlier messages.
         is_subagent: Whether an agent, not the user, wrote the message.
-        loaded: The files that OpenCode loads by itself.
+        find_loaded: Finds the files that OpenCode loads by itself; called only if a brief is made.
     """
 
     session: str
@@ -67,7 +69,7 @@ class Request:
     created: int | None = None
     summary: str = ""
     is_subagent: bool = False
-    loaded: LoadedFiles = field(default_factory=LoadedFiles)
+    find_loaded: Callable[[], Iterable[Path]] = tuple
 
 
 def decide(
@@ -230,7 +232,7 @@ def _brief(
         query=query_of(request.text) or query_of(request.summary),
         known=in_sight,
         found_before=before,
-        loaded=request.loaded.read(),
+        loaded=read_statements(request.find_loaded()),
         session=request.session,
         visible=frozenset(request.visible),
     )

@@ -533,6 +533,30 @@ def test_facts_of_a_session_are_requested_once(world: World, server: Resident, f
     assert asked == ["/session/ses_1", "/session/a%2F..%2Fb%3Fc"]
 
 
+# Files that OpenCode loads
+
+
+@pytest.mark.parametrize(
+    "instructions",
+    [["."], ["./"], ["a/" * 1_500 + "b"], ["x"] * 1_001, ["x" * 5_000], [5], "rules.md", None, {"a": 1}],
+    ids=["dot", "folder", "deep", "many", "long", "number", "text", "null", "object"],
+)
+def test_wrong_instructions_of_a_configuration_cost_no_memories(
+    world: World, plugin: Plugin, instructions: object
+) -> None:
+    known(world, DIRECTIVE, "directive")
+    assert DIRECTIVE in plugin.shown("msg_1", QUESTION, instructions=instructions)
+
+
+def test_file_of_the_configuration_is_not_repeated(world: World, plugin: Plugin, folder: Path) -> None:
+    known(world, DIRECTIVE, "directive")
+    known(world, WALRUS)
+    (folder / "RULES.md").write_text(f"* {DIRECTIVE}\n")
+    block = plugin.shown("msg_1", QUESTION, instructions=["RULES.md"])
+    assert WALRUS in block
+    assert DIRECTIVE not in block
+
+
 # Purged
 
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.decide import Request, decide
 from opencode_memory.context.fork import copy_decisions
 from opencode_memory.context.lateness import Cause
-from opencode_memory.context.loaded_files import LoadedFiles
 from opencode_memory.errors import ConflictError
+from opencode_memory.hosts.opencode.loaded_files import find_loaded_files
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.switches import Switches
 from opencode_memory.reviews import branch_of, open_findings
@@ -95,7 +96,7 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
         visible=frozenset(params.visible),
         summary=params.summary or "",
         is_subagent=facts.parent is not None,
-        loaded=LoadedFiles(context.folder, context.server.config.environment, params.instructions),
+        find_loaded=partial(find_loaded_files, context.folder, context.server.config.environment, params.instructions),
     )
     ledger = context.server.store.ledger
     past = ledger.decisions(params.session)

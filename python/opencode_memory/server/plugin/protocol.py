@@ -7,7 +7,8 @@ From the plugin, requests:
     hello        {protocol, version, directory, pid}  ->  {protocol, version, deadline_ms, first_deadline_ms, events}
                  or {refused, notice}
     turn         {sessionID, left_out}  ->  {settled}     before a message of the user is taken up
-    messages     {sessionID, visible: [id], created?: [ms], message: {id, text}, summary?}  ->  {blocks: {id: text}}
+    messages     {sessionID, visible: [id], created?: [ms], message: {id, text}, summary?, instructions?}
+                 ->  {blocks: {id: text}}
     compacting   {sessionID}  ->  {context: [text], prompt?}
     command      {sessionID, command, arguments}  ->  {text?}
     tool         {sessionID, messageID, agent, tool, arguments}  ->  {text, is_error}
@@ -33,6 +34,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.hosts.opencode.loaded_files import MOST_INSTRUCTIONS
 from opencode_memory.text.problems import describe_first
 from opencode_memory.text.unicode import join_surrogates
 
@@ -56,6 +58,7 @@ EVENTS: Final = (
     "todo.updated",
 )
 """Types of events of OpenCode's bus that the plugin forwards."""
+_LONGEST_PATH: Final = 4096
 
 
 def _clean(value: Any) -> Any:
@@ -70,11 +73,17 @@ def _check_absolute(directory: str) -> str:
     return directory
 
 
+def _choose_paths(value: Any) -> list[str]:
+    # They come from OpenCode's configuration. A long or wrong list must not cost the message its memories.
+    listed = value[:MOST_INSTRUCTIONS] if isinstance(value, list) else []
+    return [join_surrogates(one) for one in listed if isinstance(one, str) and len(one) <= _LONGEST_PATH]
+
+
 _Name = Annotated[str, BeforeValidator(_clean), Field(min_length=1, max_length=512)]
 _Text = Annotated[str, BeforeValidator(_clean), Field(max_length=1_000_000)]
 _OptionalText = Annotated[_Text | None, BeforeValidator(_clean)]
 _Directory = Annotated[str, BeforeValidator(_clean), Field(max_length=4096), AfterValidator(_check_absolute)]
-_Path = Annotated[str, BeforeValidator(_clean), Field(max_length=4096)]
+_Paths = Annotated[list[str], BeforeValidator(_choose_paths)]
 _Names = Annotated[list[Annotated[str, BeforeValidator(_clean)]], Field(max_length=10_000)]
 _Natural = Annotated[int, Field(ge=0)]
 
@@ -143,7 +152,7 @@ class MessagesParams(SessionParams):
     summary: _OptionalText = None
     visible: _Names
     created: Annotated[list[_Natural], Field(max_length=10_000)] = Field(default_factory=list)
-    instructions: Annotated[list[_Path], Field(max_length=1_000)] = Field(default_factory=list)
+    instructions: _Paths = Field(default_factory=list)
 
 
 class TurnParams(SessionParams):

@@ -11,8 +11,9 @@ from pydantic import Field
 from opencode_memory.context.brief import build_brief
 from opencode_memory.context.brief_entries import Wanted
 from opencode_memory.context.headline import format_lines
-from opencode_memory.context.loaded_files import LoadedFiles
+from opencode_memory.context.loaded_text import read_statements
 from opencode_memory.context.recent_sessions import read_recent_sessions
+from opencode_memory.hosts.opencode.loaded_files import find_loaded_files
 from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.server.answers import Answer, format_project, join_lines
 from opencode_memory.server.call import Call
@@ -52,7 +53,8 @@ def get_boot_context(
         call.store,
         Wanted(
             project=seen_from,
-            loaded=LoadedFiles(call.client.folders[0] if call.client.folders else None).read(),
+            # Without the user's own file: other clients than OpenCode do not load it.
+            loaded=read_statements(find_loaded_files(next(iter(call.client.folders), None), {})),
             lines=lines,
         ),
         budget=max_tokens or call.config.brief.max_tokens,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from opencode_memory.context.loaded_files import MOST_FILES, LoadedFiles, LoadedText
+from opencode_memory.context.loaded_text import MOST_STATEMENTS, LoadedText, read_statements
+from opencode_memory.hosts.opencode.loaded_files import MOST_FILES, find_loaded_files
 
 CRANE = "The crane has two drivers."
 
 
+def load(folder: Path | None, environment: Mapping[str, str] = {}, instructions: Sequence[str] = ()) -> LoadedText:
+    return read_statements(find_loaded_files(folder, environment, instructions))
+
+
 def say(folder: Path, text: str, name: str = "AGENTS.md") -> LoadedText:
     (folder / name).write_text(text, encoding="utf-8")
-    return LoadedFiles(folder).read()
+    return load(folder)
 
 
 def test_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
@@ -21,12 +27,12 @@ def test_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "AGENTS.md").symlink_to(tmp_path / "secret.md")
-    assert not LoadedFiles(folder).read().says(CRANE)
+    assert not load(folder).says(CRANE)
     (folder / "AGENTS.md").unlink()
     (folder / "real.md").write_text(CRANE)
     (folder / "AGENTS.md").symlink_to(folder / "real.md")
-    assert LoadedFiles(folder).read().says(CRANE)
-    assert LoadedFiles(tmp_path / "missing").read() == LoadedFiles(None).read() == LoadedText()
+    assert load(folder).says(CRANE)
+    assert load(tmp_path / "missing").statements == load(None).statements == ()
 
 
 def test_file_of_a_name_that_opencode_does_not_load_hides_nothing(tmp_path: Path) -> None:
@@ -40,9 +46,9 @@ def test_files_above_are_read_up_to_the_root_of_the_repository(tmp_path: Path, n
     folder.mkdir(parents=True)
     (tmp_path / name).write_text("The lighthouse is red and white.")
     (tmp_path / "harbor" / name).write_text(CRANE)
-    assert not LoadedFiles(folder).read().says(CRANE)
+    assert not load(folder).says(CRANE)
     (tmp_path / "harbor" / ".git").mkdir()
-    loaded = LoadedFiles(folder).read()
+    loaded = load(folder)
     assert loaded.says(CRANE)
     assert not loaded.says("The lighthouse is red and white")
 
@@ -86,10 +92,10 @@ def test_file_of_the_user_is_read_and_that_of_claude_only_without_it(tmp_path: P
     environment = home_with(tmp_path)
     home = Path(environment["HOME"])
     (home / ".claude" / "CLAUDE.md").write_text(CRANE)
-    assert LoadedFiles(tmp_path, environment).read().says(CRANE)
-    assert not LoadedFiles(tmp_path).read().says(CRANE)
+    assert load(tmp_path, environment).says(CRANE)
+    assert not load(tmp_path).says(CRANE)
     (home / ".config" / "opencode" / "AGENTS.md").write_text("The pier has three gates.")
-    loaded = LoadedFiles(None, environment).read()
+    loaded = load(None, environment)
     assert loaded.says("The pier has three gates")
     assert not loaded.says(CRANE)
 
@@ -102,8 +108,8 @@ def test_instructions_of_the_configuration_are_read(tmp_path: Path, listed: str)
     folder = Path(environment["HOME"]) / "harbor"
     (folder / "docs").mkdir(parents=True)
     (folder / "docs" / "rules.md").write_text(CRANE)
-    assert not LoadedFiles(folder, environment).read().says(CRANE)
-    assert LoadedFiles(folder, environment, (listed.format(folder=folder),)).read().says(CRANE)
+    assert not load(folder, environment).says(CRANE)
+    assert load(folder, environment, (listed.format(folder=folder),)).says(CRANE)
 
 
 def test_instructions_are_looked_for_up_to_the_root_of_the_repository(tmp_path: Path) -> None:
@@ -112,19 +118,21 @@ def test_instructions_are_looked_for_up_to_the_root_of_the_repository(tmp_path: 
     (tmp_path / "harbor" / ".git").mkdir()
     (tmp_path / "harbor" / "RULES.md").write_text(CRANE)
     (tmp_path / "RULES.md").write_text("The pier has three gates.")
-    loaded = LoadedFiles(folder, instructions=("RULES.md",)).read()
+    loaded = load(folder, instructions=("RULES.md",))
     assert loaded.says(CRANE)
     assert not loaded.says("The pier has three gates")
 
 
-@pytest.mark.parametrize(
-    "listed", ["**/*.md", "https://example.org/rules.md", "", "*/*/*/*.md", "a\0b", "~", "docs", "/"]
-)
-def test_instruction_that_is_no_short_pattern_reads_nothing(tmp_path: Path, listed: str) -> None:
+PATTERNS = ["**/*.md", "*/*/rules.md", "[a-", "https://example.org/rules.md", "docs/a/b/../b/rules.md"]
+NO_FILES = ["", ".", "./", "..", "~", "/", "/etc/.", "docs", "a\0b", "\ud800", "a/" * 1_500 + "b", "x" * 4_000]
+
+
+@pytest.mark.parametrize("listed", [*PATTERNS, *NO_FILES])
+def test_instruction_that_is_no_short_path_reads_nothing(tmp_path: Path, listed: str) -> None:
     folder = tmp_path / "docs" / "a" / "b"
     folder.mkdir(parents=True)
     (folder / "rules.md").write_text(CRANE)
-    assert LoadedFiles(tmp_path, instructions=(listed,)).read() == LoadedText()
+    assert load(tmp_path, instructions=(listed,)).statements == ()
 
 
 def test_link_of_an_instruction_is_not_followed_out_of_its_folder(tmp_path: Path) -> None:
@@ -132,10 +140,46 @@ def test_link_of_an_instruction_is_not_followed_out_of_its_folder(tmp_path: Path
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "rules.md").symlink_to(tmp_path / "secret.md")
-    assert not LoadedFiles(folder, instructions=("rules.md", "*.md")).read().says(CRANE)
+    assert not load(folder, instructions=("rules.md", "*.md")).says(CRANE)
 
 
 def test_number_of_listed_files_is_limited(tmp_path: Path) -> None:
     for number in range(MOST_FILES + 20):
         (tmp_path / f"rules-{number:03}.md").write_text(f"The crane {number} has two drivers and a name.")
-    assert len(LoadedFiles(tmp_path, instructions=("*.md",)).read().statements) == MOST_FILES
+    assert len(load(tmp_path, instructions=("*.md",)).statements) == MOST_FILES
+
+
+def test_work_on_instructions_of_a_hostile_repository_is_limited(tmp_path: Path) -> None:
+    (tmp_path / "rules.md").write_text("\n\n".join(f"Crane {number} has two drivers." for number in range(20_000)))
+    for number in range(3_000):
+        (tmp_path / f"note-{number:04}.txt").touch()
+    loaded = load(tmp_path, instructions=["*.txt"] * 200 + ["rules.md"] * 200)
+    assert loaded.statements == ()  # The path stands too late.
+    loaded = load(tmp_path, instructions=["rules.md"] * 200)
+    assert len(loaded.statements) == MOST_STATEMENTS
+    assert loaded.says("Crane 17 has two drivers.")
+    assert not loaded.says("Crane 19999 has two drivers.")
+
+
+@pytest.mark.parametrize("variable", ["OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT"])
+def test_file_of_claude_is_not_read_if_opencode_does_not_load_it(tmp_path: Path, variable: str) -> None:
+    environment = home_with(tmp_path)
+    (Path(environment["HOME"]) / ".claude" / "CLAUDE.md").write_text(CRANE)
+    assert not load(None, {**environment, variable: "1"}).says(CRANE)
+
+
+def test_chosen_configuration_folder_comes_first(tmp_path: Path) -> None:
+    environment = home_with(tmp_path)
+    (Path(environment["HOME"]) / ".config" / "opencode" / "AGENTS.md").write_text("The pier has three gates.")
+    chosen = {**environment, "OPENCODE_CONFIG_DIR": str(tmp_path)}
+    assert load(None, chosen).says("The pier has three gates.")
+    (tmp_path / "AGENTS.md").write_text(CRANE)
+    loaded = load(None, chosen)
+    assert loaded.says(CRANE)
+    assert not loaded.says("The pier has three gates.")
+
+
+def test_files_of_the_project_are_not_read_if_opencode_does_not_load_them(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text(CRANE)
+    assert load(tmp_path).says(CRANE)
+    assert not load(tmp_path, {"OPENCODE_DISABLE_PROJECT_CONFIG": "1"}).says(CRANE)
