@@ -81,6 +81,15 @@ def test_items_of_a_list_in_one_line_are_separate_statements(text):
 
 
 def test_number_in_a_sentence_begins_no_item():
+    assert learn_texts(
+        user("We decided that the replication factor is 1. Our primary region count is 2. It stays.")
+    ) == ["We decided that the replication factor is 1."]
+    assert learn_texts(
+        user("Always pin Node to version 1. And from now on always use Python 3 and never 2. The end.")
+    ) == [
+        "Always pin Node to version 1.",
+        "From now on always use Python 3 and never 2.",
+    ]
     for text in (
         "Pin it to version 1. Two is too new.",
         "Pin it to 2. 1 is too old.",

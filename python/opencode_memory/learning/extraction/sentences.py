@@ -40,8 +40,10 @@ _BLANKS: Final = re.compile(r"[ \t\r\f\v]{2,}")
 _LONGEST_LINE: Final = 6000
 _LIST_MARK: Final = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)])\s+")
 _LEAST_ITEMS: Final = 2
-_NUMBER: Final = re.compile(r"(?:^|(?<=\s))(\d{1,2})[.)]\s+(?=\S+\s+\S)")
-"""Number of a list item that stands in a line with others. An item has at least two words."""
+_FIRST_NUMBER: Final = re.compile(r"(?:^\s*|[:;,.!?]\s+)(?=1([.)])\s+\S+\s+\S)")
+"""What stands before a list in a line. After a word, "1." is the end of a sentence: "pin it to version 1."."""
+_NUMBER: Final = re.compile(r"(?<=\s)(\d{1,2})([.)])\s+(?=\S+\s+\S)")
+"""Number of a further item, which has at least two words."""
 _OPENING: Final = re.compile(
     r"^(?:(?:ok(?:ay)?|so|and|but|well|oh|ah|hm+|yeah|yep|yes|right|good|nice|great|cool|perfect|thanks|thank you|thx|ty|alright|"
     r"sure|sorry|please|pls|plz|also|then|anyway|btw|fyi|note|remember|reminder|important|quick note|listen|look|hey|hi|"
@@ -110,9 +112,12 @@ def split_sentences(text: str) -> tuple[Sentence, ...]:
 
 def _split_list(line: str) -> list[str]:
     """Split a line before the items of a list that stands in it: "rules: 1. use tabs 2. run the linter"."""
-    places: list[int] = []
-    for mark in _NUMBER.finditer(line):
-        if int(mark[1]) == len(places) + 1:
+    first = _FIRST_NUMBER.search(line)
+    if first is None:
+        return [line]
+    places = [first.end()]
+    for mark in _NUMBER.finditer(line, first.end() + 1):
+        if int(mark[1]) == len(places) + 1 and mark[2] == first[1]:
             places.append(mark.start())
     if len(places) < _LEAST_ITEMS:
         return [line]
