@@ -36,36 +36,56 @@ def say(store: MemoryStore, *texts: str, at: int = NOW_MS + 1_000) -> list[Memor
     return [store.get(id_) for id_ in learned.active]
 
 
-def test_statement_is_replaced_and_undo_brings_it_back(store: MemoryStore) -> None:
+def quotes(store: MemoryStore) -> dict[str, str]:
+    """What is quoted below which statement, by their texts."""
+    links = store.links(["said_later"], project="app")
+    return {store.get(link.target).content: store.get(link.source).content for link in links}
+
+
+def test_sentence_is_quoted_below_the_statement(store: MemoryStore) -> None:
     pnpm = store.remember(PNPM, category="convention").id
-    push = store.remember(PUSH, category="directive").id
+    store.remember(PUSH, category="directive")
     (said,) = say(store, FORGET)
     assert (said.content, said.category) == (FORGET, Category.EVENT)
-    assert (store.get(pnpm).status, store.get(pnpm).superseded_by) == (Status.SUPERSEDED, said.id)
-    assert store.get(push).status is Status.ACTIVE
-    store.undo(said.id)
+    assert quotes(store) == {PNPM: FORGET}
+    # A rule in code may be meant, or another statement with the same word. So nothing is replaced.
     assert store.get(pnpm).status is Status.ACTIVE
-
-
-def test_brief_no_longer_holds_the_statement(store: MemoryStore) -> None:
-    store.remember(PNPM, category="convention")
-    store.remember(PUSH, category="directive")
-    say(store, FORGET)
     shown = build_brief(store, Wanted(project="app"), budget=500, count=len, at=clock.now())
     assert f"- {PUSH}" in shown.lines
     (line,) = (line for line in shown.lines if "pnpm" in line)
-    assert line.startswith(f"- {FORGET} (")
-    assert line.endswith(f"before: {PNPM})")
+    assert line.startswith(f"- {PNPM} (")
+    assert f'said later, 2 months ago: "{FORGET}"' in line
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Forget what I said about pnpm.", "You can forget the pnpm rule.", "The rule about pnpm no longer applies."],
+    [
+        "Forget what I said about pnpm.",
+        "You can forget the pnpm rule.",
+        "The rule about pnpm no longer applies.",
+        "Never mind the rule about pnpm.",
+        "Disregard the rule about pnpm.",
+        "Forget that rule about pnpm.",
+    ],
 )
 def test_other_words_for_it(store: MemoryStore, text: str) -> None:
-    pnpm = store.remember(PNPM, category="convention").id
+    store.remember(PNPM, category="convention")
     say(store, text)
-    assert store.get(pnpm).status is Status.SUPERSEDED
+    assert quotes(store) == {PNPM: text}
+
+
+@pytest.mark.parametrize("fields", [{"scope": "global"}, {"pinned": True}], ids=["global", "pinned"])
+def test_statement_of_the_person_in_any_form_is_meant(store: MemoryStore, fields: dict[str, object]) -> None:
+    store.remember(PNPM, **{"category": "convention", **fields})
+    say(store, FORGET)
+    assert quotes(store) == {PNPM: FORGET}
+
+
+@pytest.mark.parametrize("fields", [{"project": "other"}, {"trust": "agent"}], ids=["other project", "of an agent"])
+def test_other_statements_are_not_meant(store: MemoryStore, fields: dict[str, object]) -> None:
+    store.remember(PNPM, **{"category": "convention", **fields})
+    assert say(store, FORGET) == []
+    assert quotes(store) == {}
 
 
 def test_statement_behind_it_is_learned_as_well(store: MemoryStore) -> None:
@@ -79,56 +99,68 @@ def test_statement_behind_it_is_learned_as_well(store: MemoryStore) -> None:
 
 
 def test_it_is_not_said_if_the_next_message_takes_it_back(store: MemoryStore) -> None:
-    pnpm = store.remember(PNPM, category="convention").id
-    say(store, FORGET, "No wait, scratch that.")
-    assert store.get(pnpm).status is Status.ACTIVE
-
-
-def test_statement_of_the_same_session_is_withdrawn_some_messages_later(store: MemoryStore) -> None:
-    say(store, "From now on use pnpm, never npm.", at=NOW_MS)
-    assert [memory.status for memory in store.list(status=list(Status))] == [Status.ACTIVE]
-    say(store, "Please fix the failing test.", "Forget what I said about pnpm.", at=NOW_MS + 9_000)
-    assert [memory.category for memory in store.list()] == [Category.EVENT]
-
-
-def test_none_is_replaced_if_several_have_its_words(store: MemoryStore) -> None:
-    ids = [store.remember(text, category="convention").id for text in (PNPM, "Run pnpm audit every week.")]
-    say(store, FORGET)
-    assert {store.get(id_).status for id_ in ids} == {Status.ACTIVE}
+    store.remember(PNPM, category="convention")
+    assert say(store, FORGET, "No wait, scratch that.") == []
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [{"scope": "global"}, {"project": "other"}, {"pinned": True}, {"trust": "agent"}],
-    ids=["global", "other project", "pinned", "of an agent"],
+    "text", ["Forget what I said about pnpm.", "Forget the rule about pnpm.", "Forget the pnpm rule."]
 )
-def test_other_statements_stay(store: MemoryStore, fields: dict[str, object]) -> None:
-    pnpm = store.remember(PNPM, **{"category": "convention", **fields}).id
+def test_statement_of_the_message_before_is_not_learned(store: MemoryStore, text: str) -> None:
+    assert say(store, "From now on use pnpm, never npm.", text) == []
+
+
+def test_statement_of_the_same_message_is_not_learned(store: MemoryStore) -> None:
+    assert say(store, "From now on use pnpm, never npm. Hmm, forget the rule about pnpm.") == []
+
+
+def test_only_the_named_statement_of_the_message_before_is_retracted(store: MemoryStore) -> None:
+    rules = "From now on use pnpm, never npm. Never force push to main."
+    assert [memory.content for memory in say(store, rules, FORGET)] == ["Never force push to main."]
+
+
+def test_statement_that_the_message_before_does_not_make_is_meant_in_the_store(store: MemoryStore) -> None:
+    store.remember(PNPM, category="convention")
+    said = say(store, "Never force push to main.", "Forget the rule about pnpm.")
+    assert [memory.content for memory in said] == ["Never force push to main.", FORGET]
+
+
+@pytest.mark.parametrize("pages", [1, 3])
+def test_statement_some_messages_before_is_quoted(store: MemoryStore, pages: int) -> None:
+    texts = ["From now on use pnpm, never npm.", "Please fix the failing test.", "Forget what I said about pnpm."]
+    for number in range(pages):
+        say(store, *texts[number::pages] if pages > 1 else texts, at=NOW_MS + 1_000 * (number + 1))
+    assert quotes(store) == {"From now on use pnpm, never npm.": "Forget what I said about pnpm."}
+
+
+def test_search_for_the_statement_counts_as_no_use(store: MemoryStore) -> None:
+    pnpm = store.remember(PNPM, category="convention").id
     say(store, FORGET)
-    assert store.get(pnpm).status is Status.ACTIVE
+    assert store.get(pnpm).uses == 0
 
 
-def test_subject_that_no_statement_has_replaces_nothing(store: MemoryStore) -> None:
-    push = store.remember(PUSH, category="directive").id
+def test_subject_that_no_statement_has_is_quoted_nowhere(store: MemoryStore) -> None:
+    store.remember(PUSH, category="directive")
     assert say(store, "Forget the rule about writing tests first.") == []
-    assert store.get(push).status is Status.ACTIVE
 
 
 def test_subagent_withdraws_nothing(store: MemoryStore) -> None:
-    pnpm = store.remember(PNPM, category="convention").id
+    store.remember(PNPM, category="convention")
     told = messages(user(FORGET), user("ok"), of="ses_c", at=NOW_MS + 1_000)
     process(store, SessionInfo(id="ses_c", directory=FOLDER, parent="ses_b"), told, is_idle=True)
-    assert store.get(pnpm).status is Status.ACTIVE
+    assert quotes(store) == {}
 
 
-def test_message_that_withdraws_nothing_replaces_nothing(tmp_path: Path) -> None:
+def test_message_of_another_author_replaces_no_statement(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
-    replaced = []
+    quoted = []
     for number, row in enumerate(rows):
         with opencode_memory.open(tmp_path / str(number), project="app", background=False, clock_ms=NOW_MS) as store:
             ids = [store.remember(text, category="convention").id for text in row["stored"]]
             say(store, row["says"])
-            gone = [place for place, id_ in enumerate(ids) if store.get(id_).status is not Status.ACTIVE]
-        replaced += [(row["withdraws"], place) for place in gone]
-    assert [one for one in replaced if one[0] != one[1]] == []
-    assert len(replaced) >= 1
+            assert {store.get(id_).status for id_ in ids} == {Status.ACTIVE}, row["says"]
+            quoted += [
+                (row["withdraws"], ids.index(link.target)) for link in store.links(["said_later"], project="app")
+            ]
+    assert [pair for pair in quoted if pair[0] == pair[1]] != []
+    assert len([pair for pair in quoted if pair[0] != pair[1]]) <= 1

@@ -22,15 +22,15 @@ from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
-from opencode_memory.learning.extraction.undo import apply_undo, forget_proposed
+from opencode_memory.learning.extraction.undo import apply_undo, forget_messages, forget_statements, list_undone
 from opencode_memory.learning.later_words import REASON as SAID_LATER_REASON
 from opencode_memory.learning.later_words import find_earlier_statement, make_event
 from opencode_memory.learning.rejections import is_rejected
-from opencode_memory.learning.take_back import take_back
+from opencode_memory.learning.take_back import list_stored, take_back
 from opencode_memory.learning.withdrawn import REASON as WITHDRAWN_REASON
-from opencode_memory.learning.withdrawn import find_withdrawn
+from opencode_memory.learning.withdrawn import find_withdrawn, find_withdrawn_before
 from opencode_memory.models import Category, NewMemory, RememberStatus, Scope, Source, Status, Trust
-from opencode_memory.store.learning_state import SAID_LATER, SUPERSEDES, Batch, Progress
+from opencode_memory.store.learning_state import SAID_LATER, Batch, Progress
 from opencode_memory.text.emails import mask_emails
 
 if TYPE_CHECKING:
@@ -64,12 +64,14 @@ class _Admitted:
     Attributes:
         candidate: The candidate.
         status: The status of its memory.
-        link: The id of the earlier statement that it is about, the kind of the link and its reason.
+        about: The earlier statement that it is about: the id of a stored one, or the place of another in the batch.
+        reason: Why it is about that statement.
     """
 
     candidate: Candidate
     status: Status
-    link: tuple[str, str, str] | None = None
+    about: str | int | None = None
+    reason: str = ""
 
 
 class Learner:
@@ -134,10 +136,9 @@ class Learner:
 
         _retry_on_conflict(attempt, info.id)
 
-    def list_held(self, session: str) -> frozenset[str]:
-        """Return the ids of messages whose candidates are held, because the user has undone the messages."""
-        state = SessionState.from_json(self._store.learning.open(session)[1])
-        return frozenset(candidate.message for candidate in state.held)
+    def has_pending(self, session: str) -> bool:
+        """Return whether anything that was found in a session is not stored yet."""
+        return bool(SessionState.from_json(self._store.learning.open(session)[1]).pending)
 
     def note_undone(self, info: SessionInfo, undone: UndoneMessages, *, project: str | None) -> tuple[str, ...]:
         """Hold or forget what was found in messages that the user has undone, and take back what they stored.
@@ -153,21 +154,55 @@ class Learner:
         Raises:
             BusyError: Other processes read the same session all the time.
         """
-        taken = take_back(self._store, info.id, undone.removed) if undone.removed else []
-        forms = [form for memory in taken if isinstance(form := memory.metadata.get("seen_as"), str)]
+
+        def attempt() -> frozenset[str]:
+            version, stored = self._store.learning.open(info.id)
+            before = SessionState.from_json(stored)
+            gone = list_undone(before, undone)
+            memories = list_stored(self._store, info.id, gone)
+            state = forget_statements(
+                apply_undo(before, undone),
+                (memory.content for memory in memories),
+                (memory.topic for memory in memories if memory.topic),
+            )
+            if state != before or gone:
+                forms = (memory.metadata.get("seen_as") for memory in memories)
+                # A reader that has read the messages before must not process them any more.
+                names = [_message_name(info, message) for message in sorted(gone)]
+                self._store.learning.write(
+                    Batch(
+                        session=info.id,
+                        version=version,
+                        state=state.to_json(),
+                        processed=self._drop_processed(names),
+                        sightings=[(project, form, -1) for form in forms if isinstance(form, str)],
+                    )
+                )
+            return gone
+
+        return take_back(self._store, info.id, _retry_on_conflict(attempt, info.id))
+
+    def forget_missing(self, info: SessionInfo, existing: Callable[[], frozenset[str]]) -> None:
+        """Forget what was found, and is not stored yet, in messages that OpenCode has removed.
+
+        Args:
+            info: The session.
+            existing: Returns the ids of the messages that exist; called only if something is not stored yet.
+
+        Raises:
+            BusyError: Other processes read the same session all the time.
+        """
 
         def attempt() -> None:
             version, stored = self._store.learning.open(info.id)
-            before = SessionState.from_json(stored)
-            state = forget_proposed(apply_undo(before, undone), (memory.content for memory in taken))
-            if state != before or forms:
-                sightings = [(project, form, -1) for form in forms]
-                self._store.learning.write(
-                    Batch(session=info.id, version=version, state=state.to_json(), sightings=sightings)
-                )
+            state = SessionState.from_json(stored)
+            known = frozenset(candidate.message for candidate in (*state.pending, *state.held) if candidate.message)
+            missing = known - existing() if known else known
+            if missing:
+                left = forget_messages(state, missing)
+                self._store.learning.write(Batch(session=info.id, version=version, state=left.to_json()))
 
         _retry_on_conflict(attempt, info.id)
-        return tuple(memory.id for memory in taken)
 
     def _process(
         self,
@@ -203,7 +238,7 @@ class Learner:
             found += ready
         # A fork contains copies of its parent's messages. They belong to the state, but they are no new statements.
         found = [candidate for candidate in found if not candidate.is_copy]
-        admitted = list(self._admit(found, project, info.id))
+        admitted = self._admit(found, project, info.id)
         results = stored_state.write(
             Batch(
                 session=info.id,
@@ -212,7 +247,11 @@ class Learner:
                 processed=_new_names(info, fresh, copies),
                 sightings=_count_sightings(found, project),
                 memories=[_build_memory(one.candidate, one.status, info, project) for one in admitted],
-                links=[(number, *one.link) for number, one in enumerate(admitted) if one.link is not None],
+                links=[
+                    (number, one.about, SAID_LATER, one.reason)
+                    for number, one in enumerate(admitted)
+                    if one.about is not None
+                ],
                 feed=feed,
                 progress=progress,
             )
@@ -242,31 +281,39 @@ class Learner:
         ]
         return [message for message, _ in fresh], frozenset(message.id for message, copied in fresh if copied)
 
-    def _admit(self, found: Sequence[Candidate], project: str | None, session: str) -> Iterator[_Admitted]:
-        """Yield the candidates that are stored, without those that the user has rejected or reworded before."""
+    def _admit(self, found: Sequence[Candidate], project: str | None, session: str) -> list[_Admitted]:
+        """Return the candidates that are stored, without those that the user has rejected or reworded before."""
         keys = [candidate.normal_form or "" for candidate in found]
         counts = self._store.learning.seen_elsewhere(project, keys, session) if found else []
+        admitted: list[_Admitted] = []
         for candidate, count in zip(found, counts, strict=True):
             if candidate.topic == f"session:{session}" and self._has_digest(session):
                 continue  # The summary of a digest is better.
-            one = self._admit_one(candidate, count if candidate.normal_form else 0, project)
+            needs_subject = candidate.needs_subject and not candidate.withdraws
+            changes_active = needs_subject and self._changes_active(candidate, project)
+            status = admit(candidate, elsewhere=count if candidate.normal_form else 0, changes_active=changes_active)
+            if status is None:
+                one = self._admit_later_words(candidate, [one.candidate for one in admitted], project)
+            else:
+                one = _Admitted(candidate, status)
             if one is not None and not is_rejected(self._store, one.candidate, project):
-                yield one
+                admitted.append(one)
+        return admitted
 
-    def _admit_one(self, candidate: Candidate, elsewhere: int, project: str | None) -> _Admitted | None:
+    def _admit_later_words(
+        self, candidate: Candidate, before: Sequence[Candidate], project: str | None
+    ) -> _Admitted | None:
+        """Admit a sentence that is about an earlier statement of the person."""
         if candidate.withdraws:
-            withdrawn = find_withdrawn(self._store, candidate, project)
-            if withdrawn is not None:
-                return _Admitted(candidate, Status.ACTIVE, (withdrawn.id, SUPERSEDES, WITHDRAWN_REASON))
-        else:
-            changes_active = candidate.needs_subject and self._changes_active(candidate, project)
-            status = admit(candidate, elsewhere=elsewhere, changes_active=changes_active)
-            if status is not None:
-                return _Admitted(candidate, status)
+            place = find_withdrawn_before(before, candidate)
+            withdrawn = find_withdrawn(self._store, candidate, project) if place is None else None
+            about = place if withdrawn is None else withdrawn.id
+            if about is not None:
+                return _Admitted(make_event(candidate), Status.ACTIVE, about, WITHDRAWN_REASON)
         earlier = find_earlier_statement(self._store, candidate, project)
         if earlier is None:
             return None
-        return _Admitted(make_event(candidate), Status.ACTIVE, (earlier.id, SAID_LATER, SAID_LATER_REASON))
+        return _Admitted(make_event(candidate), Status.ACTIVE, earlier.id, SAID_LATER_REASON)
 
     def _changes_active(self, candidate: Candidate, project: str | None) -> bool:
         return self._store.learning.find_same_subject(candidate.content, project) is not None
@@ -281,7 +328,11 @@ class Learner:
 
 
 def _message_names(info: SessionInfo, message: Message) -> tuple[str, str]:
-    return f"message:{info.id}:{message.id}", f"says:{message.digest}"
+    return _message_name(info, message.id), f"says:{message.digest}"
+
+
+def _message_name(info: SessionInfo, message: str) -> str:
+    return f"message:{info.id}:{message}"
 
 
 def _new_names(info: SessionInfo, fresh: Sequence[Message], copies: frozenset[str]) -> list[str]:

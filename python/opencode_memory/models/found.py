@@ -111,10 +111,10 @@ class Sources(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Earlier:
-    """An earlier statement on the subject of a memory.
+    """An earlier statement on the subject of a memory, or a global one that speaks against a memory of a project.
 
     Attributes:
-        memory: The earlier statement, active or superseded.
+        memory: The other statement, active or superseded.
         is_replaced: Whether the later memory takes its place. Otherwise both may hold, in other circumstances.
     """
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 _KEY_BYTES: Final = 16
 SAID_LATER: Final = "said_later"
 """Kind of the link from a later sentence of a person to the earlier statement that it is about."""
-SUPERSEDES: Final = "supersedes"
-"""Kind of the link from a memory to the one that it replaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +47,8 @@ class Batch:
         processed: Names of the messages that this batch processes.
         sightings: How often a statement was seen, by project; a negative number takes sightings back.
         memories: The memories to write.
-        links: Links from these memories to stored ones: number in ``memories``, id of the stored one, kind, reason. One
-            of the kind ``SUPERSEDES`` replaces the stored memory, unless it is protected from the new one.
+        links: Links from these memories: number in ``memories``, id of a stored memory or number of another new one,
+            kind, reason.
         feed: The feed that the messages came from, if any.
         progress: The position of the feed after the batch.
     """
@@ -61,7 +59,7 @@ class Batch:
     processed: Sequence[str] = ()
     sightings: Sequence[tuple[str | None, str, int]] = ()
     memories: Sequence[NewMemory] = ()
-    links: Sequence[tuple[int, str, str, str]] = ()
+    links: Sequence[tuple[int, str | int, str, str]] = ()
     feed: str | None = None
     progress: Progress | None = None
 

@@ -479,7 +479,8 @@ class MemoryStore:
         """Return the earlier statements on the subjects of memories, newest first.
 
         Links tell which memories replace or contradict each other. Up to 64 given memories are also compared with each
-        other, because a memory of a large batch is visible before it has links.
+        other, because a memory of a large batch is visible before it has links. A global memory stands behind one of a
+        project that it speaks against, also if it was said later; so it is among the earlier statements of that one.
 
         Args:
             ids: Full ids, for example those of the hits of a recall. An unknown id has no earlier statement.

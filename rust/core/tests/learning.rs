@@ -4,7 +4,7 @@
 
 mod support;
 
-use opencode_memory_core::engine::{Batch, NewLink, Sighting};
+use opencode_memory_core::engine::{Batch, LinkTarget, NewLink, Sighting};
 use opencode_memory_core::model::{Category, NewMemory, Source, Status, Trust};
 use opencode_memory_core::store::learning::Progress;
 use opencode_memory_core::{Engine, ErrorKind};
@@ -167,38 +167,22 @@ fn links_of_a_batch_are_written_with_its_memories() {
     engine.archive(std::slice::from_ref(&gone), None).expect("archived");
     let link = |number: usize, target: &str| NewLink {
         number,
-        target: target.to_owned(),
+        target: LinkTarget::Stored(target.to_owned()),
         kind: "said_later".into(),
         reason: "said later".into(),
     };
-    let links = vec![link(0, &rule), link(0, &gone), link(0, "no such id"), link(7, &rule)];
-    let memories = vec![learned("The vendored files are ours by now.")];
+    let within = |target| NewLink { target: LinkTarget::New(target), ..link(0, "") };
+    let links =
+        vec![link(0, &rule), link(0, &gone), link(0, "no such id"), link(7, &rule), within(0), within(1), within(9)];
+    let memories = vec![learned("The vendored files are ours by now."), learned("The crane is red.")];
     let results = engine.learn(Batch { memories, links, ..batch(0) }).expect("learned");
     let linked = |id: &str| -> Vec<String> {
         let related = engine.related(id, 10).expect("related");
         related.into_iter().filter(|one| one.kind == "said_later").map(|one| one.memory.id).collect()
     };
-    assert_eq!(linked(&results[0].id), std::slice::from_ref(&rule));
+    assert_eq!(linked(&results[0].id), [rule.clone(), results[1].id.clone()]);
     // A batch that lost the race leaves no link either.
     let late = Batch { memories: vec![learned("The rule ends.")], links: vec![link(0, &rule)], ..batch(0) };
     assert_eq!(engine.learn(late).expect_err("a conflict").kind(), ErrorKind::Conflict);
     assert_eq!(linked(&rule), [results[0].id.clone()]);
-}
-
-#[test]
-fn link_of_a_batch_that_supersedes_replaces_what_its_memory_may_replace() {
-    let dir = support::folder();
-    let engine = open(dir.path());
-    let typed = |content: &str| NewMemory { trust: Trust::User, ..learned(content) };
-    let rule = engine.remember(typed("Push to main only on Fridays.")).expect("stored").id;
-    let link = NewLink { number: 0, target: rule.clone(), kind: "supersedes".into(), reason: "withdrawn".into() };
-    let withdraw = |new: NewMemory, version: i64| {
-        let given = Batch { memories: vec![new], links: vec![link.clone()], ..batch(version) };
-        engine.learn(given).expect("learned").remove(0).id
-    };
-    withdraw(learned("The rule about pushing is withdrawn."), 0);
-    assert_eq!(engine.get(&rule).expect("found").status, Status::Active);
-    let said = withdraw(typed("Forget the rule about pushing."), 1);
-    let replaced = engine.get(&rule).expect("found");
-    assert_eq!((replaced.status, replaced.superseded_by), (Status::Superseded, Some(said)));
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,16 @@ import pytest
 
 from hosts.opencode.test_live_learning import IDLE, SESSION, begun, learned, rest, said
 from opencode_memory import MemoryStore
+from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase
 from opencode_memory.hosts.opencode.feed.live_learning import LiveLearning
+from opencode_memory.hosts.opencode.feed.pages import Page
 from opencode_memory.learning.switches import Switches
 from opencode_memory.models import Source, Status
 from opencode_memory.projects.resolver import ProjectResolver
-from support.learning import make_reader
+from opencode_memory.store.learning_state import LearningState
+from support.learning import SessionInfo, make_reader, messages, process, user
 from support.opencode import FakeOpenCode
-from support.stores import NOW_MS
+from support.stores import NOW_MS, files_holding
 
 LEDGER = "We decided to use PostgreSQL for the ledger."
 RULE = "From now on, always run `make lint` before you commit."
@@ -27,16 +31,43 @@ class Session:
     """A session whose events arrive one by one, as OpenCode publishes them."""
 
     def __init__(self, live: LiveLearning, folder: Path) -> None:
-        self._live = live
+        self.live = live
         self._folder = folder
         self.take(begun(folder))
 
     def take(self, *events: dict[str, Any]) -> None:
         for event in events:
-            self._live.take({"directory": str(self._folder), "events": [event]}, at_ms=NOW_MS)
+            self.live.take({"directory": str(self._folder), "events": [event]}, at_ms=NOW_MS)
 
     def say(self, message: str, text: str) -> None:
         self.take(*said(message, text, NOW_MS + int(message.removeprefix("msg_"))), IDLE)
+
+    def edit(self, message: str, file: Path) -> None:
+        """Let the agent edit a file, and end its turn."""
+        done = {
+            "id": "prt_edit",
+            "messageID": message,
+            "sessionID": SESSION,
+            "type": "tool",
+            "tool": "edit",
+            "callID": "call_1",
+            "state": {
+                "status": "completed",
+                "input": {"filePath": str(file), "oldString": "a - b", "newString": "a + b"},
+                "output": "ok",
+                "title": file.name,
+                "metadata": {},
+                "time": {"start": NOW_MS, "end": NOW_MS},
+            },
+        }
+        info = {"id": message, "sessionID": SESSION, "role": "assistant", "time": {"created": NOW_MS + 3}}
+        ended = {**info, "finish": "stop", "time": {"created": NOW_MS + 3, "completed": NOW_MS + 4}}
+        self.take(
+            {"type": "message.updated", "properties": {"sessionID": SESSION, "info": info}},
+            {"type": "message.part.updated", "properties": {"sessionID": SESSION, "part": done}},
+            {"type": "message.updated", "properties": {"sessionID": SESSION, "info": ended}},
+            IDLE,
+        )
 
     def undo(self, message: str | None) -> None:
         """Undo the messages from one on; None is a redo."""
@@ -168,31 +199,160 @@ def test_summary_names_no_undone_request(store: MemoryStore, session: Session, t
     session.say("msg_1", "Please rewrite the whole parser in Haskell for me.")
     session.undo("msg_1")
     session.go_on("msg_1", message="msg_2", text="Please fix the failing test in ledger.py.")
-    done = {
-        "id": "prt_edit",
-        "messageID": "msg_3",
-        "sessionID": SESSION,
-        "type": "tool",
-        "tool": "edit",
-        "callID": "call_1",
-        "state": {
-            "status": "completed",
-            "input": {"filePath": str(tmp_path / "ledger.py"), "oldString": "a - b", "newString": "a + b"},
-            "output": "ok",
-            "title": "ledger.py",
-            "metadata": {},
-            "time": {"start": NOW_MS, "end": NOW_MS},
-        },
-    }
-    info = {"id": "msg_3", "sessionID": SESSION, "role": "assistant", "time": {"created": NOW_MS + 3}}
-    session.take({"type": "message.updated", "properties": {"sessionID": SESSION, "info": info}})
-    session.take({"type": "message.part.updated", "properties": {"sessionID": SESSION, "part": done}})
-    info = {**info, "finish": "stop", "time": {"created": NOW_MS + 3, "completed": NOW_MS + 4}}
-    session.take({"type": "message.updated", "properties": {"sessionID": SESSION, "info": info}}, IDLE)
+    session.edit("msg_3", tmp_path / "ledger.py")
     rest(store)
     [summary] = store.list(project="*", category="conversation")
     assert "failing test" in summary.content
     assert "Haskell" not in summary.content
+
+
+def reconnect(store: MemoryStore, session: Session, folder: Path) -> Session:
+    """Start OpenCode again: its plugin has a new connection, which has seen no event of the session."""
+    again = copy(session)
+    again.live = LiveLearning(store, projects=ProjectResolver(store, {}), switches=Switches(), rest_seconds=60)
+    return again
+
+
+def project_of(store: MemoryStore, folder: Path) -> str | None:
+    return ProjectResolver(store, {}).of_session(str(folder))
+
+
+NEXT = "Please fix the failing test in ledger.py."
+
+
+@pytest.mark.parametrize("is_stored", [True, False], ids=["stored", "pending"])
+def test_undo_is_known_after_a_restart(store: MemoryStore, session: Session, tmp_path: Path, is_stored: bool) -> None:
+    session.say("msg_1", LEDGER)
+    if is_stored:
+        rest(store)
+    session.undo("msg_1")
+    again = reconnect(store, session, tmp_path)
+    again.go_on("msg_1", message="msg_2", text=NEXT)
+    rest(store, after_ms=200_000)
+    assert learned(store) == []
+
+
+def test_redo_is_noticed_after_a_restart(store: MemoryStore, session: Session, tmp_path: Path) -> None:
+    session.say("msg_1", LEDGER)
+    session.undo("msg_1")
+    again = reconnect(store, session, tmp_path)
+    again.undo(None)
+    rest(store, after_ms=200_000)
+    assert learned(store) == [LEDGER]
+
+
+def test_session_rests_after_a_redo(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", LEDGER)
+    session.undo("msg_1")
+    rest(store)
+    # OpenCode tells of a redo by the session alone.
+    session.undo(None)
+    rest(store, after_ms=500_000)
+    assert learned(store) == [LEDGER]
+
+
+def test_message_that_is_complete_only_after_its_undo_is_held(store: MemoryStore, session: Session) -> None:
+    session.take(*said("msg_1", LEDGER, NOW_MS + 1))
+    session.undo("msg_1")
+    session.take(IDLE)
+    rest(store)
+    assert learned(store) == []
+
+
+def test_two_texts_of_one_memory_are_both_taken_back(store: MemoryStore, session: Session) -> None:
+    agent = store.acting_as("agent")
+    for message, text in (("msg_0", "in the vault"), ("msg_2", "on the desk"), ("msg_4", "in the safe")):
+        source = Source(tool="opencode", session=SESSION, message=message)
+        agent.remember(f"The deploy key lies {text}.", topic="deploy key", source=source, trust="agent")
+    session.say("msg_1", "Please remember where the key is.")
+    session.undo("msg_1")
+    session.go_on("msg_1", "msg_2", "msg_3", "msg_4", message="msg_5", text=NEXT)
+    assert learned(store) == ["The deploy key lies in the vault."]
+
+
+def test_memory_that_an_undone_one_replaced_later_comes_back(
+    store: MemoryStore, session: Session, tmp_path: Path
+) -> None:
+    told = messages(user("Always run the linter before you commit."), of="z", at=NOW_MS - 99)
+    info = SessionInfo(id="ses_z", directory=str(tmp_path))
+    process(store, info, told, project=project_of(store, tmp_path))
+    [rule] = [memory.id for memory in store.list(project="*")]
+    store.indexes.embed_pending()
+    session.say("msg_1", "Please always run linter before you commit.")
+    rest(store)
+    # The comparison of vectors replaces a repetition, in an operation of its own.
+    store.indexes.embed_pending()
+    assert store.get(rule).status is Status.SUPERSEDED
+    session.undo("msg_1")
+    session.go_on("msg_1", message="msg_2", text=NEXT)
+    assert store.get(rule).status is Status.ACTIVE
+
+
+def test_reader_that_read_a_message_before_its_undo_learns_nothing(
+    store: MemoryStore, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeOpenCode(tmp_path / "opencode.db") as fake:
+        fake.session(SESSION)
+        fake.user(SESSION, "msg_1", LEDGER, at=1_000)
+        fake.agent(SESSION, "msg_2", "Done.", at=1_001)
+        read = OpenCodeDatabase.messages
+
+        def messages(database: OpenCodeDatabase, *place: Any, **options: Any) -> Page:
+            page = read(database, *place, **options)
+            monkeypatch.setattr(OpenCodeDatabase, "messages", read)
+            session.undo("msg_1")
+            session.remove("msg_1", "msg_2")
+            session.undo(None)
+            return page
+
+        monkeypatch.setattr(OpenCodeDatabase, "messages", messages)
+        make_reader(store, fake.path).read(at_ms=LATE_MS)
+    assert learned(store) == []
+
+
+def test_summary_is_written_only_when_nothing_is_undone(store: MemoryStore, session: Session, tmp_path: Path) -> None:
+    session.say("msg_1", "Please rewrite the whole parser in Haskell for me.")
+    session.edit("msg_3", tmp_path / "ledger.py")
+    session.undo("msg_1")
+    rest(store)
+    assert learned(store) == []
+    session.undo(None)
+    session.take(IDLE)
+    rest(store, after_ms=200_000)
+    assert any("Haskell" in text for text in learned(store))
+
+
+def test_purge_of_an_undone_blocker_erases_its_text(store: MemoryStore, session: Session, data_dir: Path) -> None:
+    session.say("msg_1", "We are blocked: the missing Zanzibar credentials stop every deployment.")
+    rest(store)
+    [memory] = store.list(project="*", category="blocker")
+    session.undo("msg_1")
+    session.go_on("msg_1", message="msg_2", text=NEXT)
+    store.purge(memory.id)
+    assert files_holding(data_dir, "Zanzibar") == []
+
+
+def test_state_is_written_before_memories_are_taken_back(
+    store: MemoryStore, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.say("msg_1", LEDGER)
+    rest(store)
+    session.undo("msg_1")
+    with monkeypatch.context() as patched:
+        patched.setattr(LearningState, "write", fail)
+        with pytest.raises(RuntimeError):
+            session.remove("msg_1")
+    # The process died. The memory is still there, and nothing says otherwise.
+    assert learned(store) == [LEDGER]
+    again = reconnect(store, session, tmp_path)
+    again.go_on("msg_1", message="msg_2", text=LEDGER)
+    rest(store, after_ms=300_000)
+    [memory] = store.list(project="*")
+    assert memory.source.message == "msg_2"
+
+
+def fail(*_: object) -> None:
+    raise RuntimeError("killed")
 
 
 LATE_MS = NOW_MS + 10_000_000
@@ -246,3 +406,12 @@ class TestDatabase:
         revert = json.dumps({"messageID": "msg_4", "partID": "prt_msg_4_001"})
         fake.connection.execute("UPDATE session SET revert = ?", (revert,))
         assert self.read(store, fake) == sorted([LEDGER, RULE])
+
+    def test_message_that_was_removed_between_two_readings_is_forgotten(
+        self, store: MemoryStore, fake: FakeOpenCode
+    ) -> None:
+        self.read(store, fake, rest_ms=2 * LATE_MS)
+        fake.connection.execute("DELETE FROM message WHERE id IN ('msg_3', 'msg_4')")
+        self.undo(fake, None, at=3_000)
+        fake.user("ses_1", "msg_5", NEXT, at=3_001)
+        assert self.read(store, fake) == [LEDGER]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
+from opencode_memory._core import terms
 from opencode_memory.models import Category
 
 LONGEST_CONTENT: Final = 600
@@ -65,6 +66,11 @@ class Candidate:
     def is_weak(self) -> bool:
         """Whether the statement alone is no reason to store it."""
         return self.needs_sessions > 0 or self.needs_subject or self.is_remark
+
+    def may_withdraw(self, text: str) -> bool:
+        """Return whether a statement has all words of the subject that this sentence withdraws."""
+        wanted = frozenset(terms(self.withdraws)[0])
+        return bool(wanted) and wanted.issubset(terms(text)[0])
 
     def with_source(self, message: str, at_ms: int, *, is_copy: bool = False) -> Self:
         """Return a copy with its source message."""

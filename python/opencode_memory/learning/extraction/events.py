@@ -130,8 +130,10 @@ class UndoneMessages:
     Attributes:
         since: Id of the first message that is undone and can still be redone; None if there is none. Ids of later
             messages are greater.
-        removed: Ids of messages that are undone for good.
+        removed: Ids of messages that were removed. They are undone for good if they were undone before.
+        keeps_since: Whether ``since`` is unknown, so that it stays as it was.
     """
 
     since: str | None = None
     removed: tuple[str, ...] = ()
+    keeps_since: bool = False

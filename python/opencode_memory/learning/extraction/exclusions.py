@@ -87,8 +87,7 @@ _TURNS_AWAY: Final = re.compile(
 )
 _TAKEN_BACK: Final = re.compile(
     r"\b(?:scratch (?:that|this|it)|never ?mind|nvm|(?<!don't )(?<!dont )(?<!not )(?<!never )forget (?:it|that|"
-    r"this|(?:i|what i) said(?! (?:about|on) (?!it\b|that\b|this\b))|about (?:it|that))|"
-    r"ignore (?:that|this|what i (?:just )?said|my last|the last|me)|"
+    r"this|i said|what i said|about (?:it|that))|ignore (?:that|this|what i (?:just )?said|my last|the last|me)|"
     r"strike that|on second thought|just kidding|jk|disregard|i take (?:it|that) back|i mixed (?:it|that|this) up|"
     r"i was wrong\b|my mistake|no wait|wait no|wait,? no|actually,? (?:no|wait|nope|scratch|forget|hold)|"
     r"hold on,? (?:no|that)|hmm,? no\b|"

@@ -35,11 +35,11 @@ from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.statements import (
     Context,
     extract_from_user,
-    is_retraction,
     is_role_play,
+    list_retracted,
 )
 from opencode_memory.learning.extraction.summary import describe_goal, describe_outcome, summarize_session
-from opencode_memory.learning.extraction.undo import forget_proposed
+from opencode_memory.learning.extraction.undo import forget_statements, is_undone
 from opencode_memory.models import Category
 from opencode_memory.text.pasted import strip_private
 
@@ -112,17 +112,19 @@ def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionS
     """Finish an idle session: all pending candidates and its summary are ready."""
     message = Message(id="", at_ms=at_ms, events=(SessionEnd(),), digest="")
     state, ready = step(info, state, message)
-    closing = None if info.parent or not state.own else summarize_session(info.id, state)
+    # What is undone now may be redone, and its summary is written then.
+    is_closed = info.parent is None and state.own > 0 and state.undone_since is None
+    closing = summarize_session(info.id, state) if is_closed else None
     return state, ready if closing is None else (*ready, closing.with_source("", at_ms))
 
 
 def _release(state: SessionState, event: Event) -> tuple[SessionState, tuple[Candidate, ...]]:
     """Return the candidates that can no longer be retracted after an event."""
-    if isinstance(event, UserText) and is_retraction(event.text):
-        kept = tuple(candidate for candidate in state.pending if not candidate.is_persons)
-        retracted = (candidate.content for candidate in state.pending if candidate.is_persons)
-        return replace(forget_proposed(state, retracted), pending=()), kept
-    if isinstance(event, UserText | SessionEnd | Compaction):
+    if isinstance(event, UserText):
+        gone = list_retracted(event.text, [candidate for candidate in state.pending if candidate.is_persons])
+        kept = tuple(candidate for candidate in state.pending if candidate not in gone)
+        return replace(forget_statements(state, (candidate.content for candidate in gone)), pending=()), kept
+    if isinstance(event, SessionEnd | Compaction):
         return replace(state, pending=()), state.pending
     return state, ()
 
@@ -211,7 +213,9 @@ def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
             if not candidate.is_weak and (candidate.is_persons or candidate.category is Category.FACT)
         ),
     )
-    return replace(state, pending=(*kept, *found), proposed=said)
+    held = [candidate for candidate in found if is_undone(candidate.message, state.undone_since)]
+    pending = [candidate for candidate in found if not is_undone(candidate.message, state.undone_since)]
+    return replace(state, pending=(*kept, *pending), held=(*state.held, *held), proposed=said)
 
 
 def _is_repeated(candidate: Candidate, state: SessionState) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Self
 
 from opencode_memory.learning.extraction.candidate import Candidate
@@ -78,6 +78,7 @@ class SessionState:
         files: Edited files, the last one first.
         pending: Candidates that the user's next message may still retract.
         held: Candidates of messages that the user has undone and may redo.
+        undone_since: Id of the first of these messages; None if there is none.
         injected: Hashes of memories that were injected into the session.
         proposed: Hashes of statements that were already proposed from the session.
         blockers: Topics and texts of unresolved blockers that were found in the session.
@@ -100,6 +101,7 @@ class SessionState:
     files: tuple[str, ...] = ()
     pending: tuple[Candidate, ...] = field(default=())
     held: tuple[Candidate, ...] = field(default=())
+    undone_since: str | None = None
     injected: tuple[int, ...] = ()
     proposed: tuple[int, ...] = ()
     typed: tuple[int, ...] = ()
@@ -131,7 +133,6 @@ class SessionState:
         """Serialise to JSON; the names of its members are stored and must stay."""
         value: dict[str, Any] = {
             "goal": self.goal,
-            "goal_from": self.goal_from,
             "outcome": self.outcome,
             "action": self.action,
             "offer": self.offer,
@@ -149,7 +150,10 @@ class SessionState:
             "blockers": self.blockers,
             "failures": [(key, asdict(failure)) for key, failure in self.failures],
             "pending": [candidate.as_json() for candidate in self.pending],
-            "held": [candidate.as_json() for candidate in self.held],
+            # An earlier version does not know these names.
+            **({"goal_from": self.goal_from} if self.goal_from else {}),
+            **({"held": [candidate.as_json() for candidate in self.held]} if self.held else {}),
+            **({"undone_since": self.undone_since} if self.undone_since else {}),
         }
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -163,7 +167,11 @@ class SessionState:
         )
         blockers = tuple((topic, content) for topic, content in value.pop("blockers", ()))
         passed = tuple((key, times) for key, times in value.pop("passed", ()))
+        # A later version may have stored members that this one does not know.
+        known = {one.name for one in fields(cls)}
         plain: dict[str, Any] = {
-            name: tuple(stored) if isinstance(stored, list) else stored for name, stored in value.items()
+            name: tuple(stored) if isinstance(stored, list) else stored
+            for name, stored in value.items()
+            if name in known
         }
         return cls(failures=failures, pending=pending, held=held, passed=passed, blockers=blockers, **plain)

@@ -108,12 +108,15 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     found: list[_Found] = [] if chosen is None else [_Found(0, chosen, frozenset({0}))]
     retracted: set[int] = set()
     for sentence in sentences:
-        if exclusions.is_retraction(sentence):
+        withdrawn = _find_withdrawn(sentence)
+        if withdrawn is None and exclusions.is_retraction(sentence):
             retracted |= {sentence.number, sentence.number - 1}
             found = [one for one in found if one.number < sentence.number - _NEAR]
             continue
+        if withdrawn is not None:
+            found = [one for one in found if not withdrawn.may_withdraw(one.candidate.content)]
         before_it, found = found, _add(found, sentence, sentences, before.action)
-        if found == before_it and (withdrawn := _find_withdrawn(sentence)) is not None:
+        if withdrawn is not None and found == before_it:
             found = [*found, _Found(sentence.number, withdrawn, frozenset({sentence.number}))]
     requested = _find_requested(sentences)
     found = [one for one in found if one.number not in requested or one.candidate.rule in _OWN_WORDS]
@@ -130,6 +133,21 @@ def is_retraction(message: str) -> bool:
         if len(sentence.text.split()) > _LONGEST_INTERJECTION:
             return False
     return False
+
+
+def list_retracted(message: str, said: Sequence[Candidate]) -> list[Candidate]:
+    """Return which statements of the message before a message retracts: those that it names, or else all of them.
+
+    Args:
+        message: The message.
+        said: The statements of the message before.
+    """
+    for sentence in split_sentences(message[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]:
+        if (withdrawn := _find_withdrawn(sentence)) is not None:
+            named = [candidate for candidate in said if withdrawn.may_withdraw(candidate.content)]
+            if named:
+                return named
+    return list(said) if is_retraction(message) else []
 
 
 def is_role_play(message: str, *, before: bool) -> bool:

@@ -5,43 +5,61 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import UndoneMessages
 from opencode_memory.learning.extraction.injected_text import hash_triples
 from opencode_memory.learning.extraction.session_state import SessionState
 
 
 def apply_undo(state: SessionState, undone: UndoneMessages) -> SessionState:
-    """Return the state after an undo or a redo.
+    """Return the state after an undo, a redo, or the end of both.
 
     Candidates of messages that can be redone are held: they become no memories, and a redo makes them pending again.
     Those of messages that are undone for good are forgotten, so that the same statement can be proposed again.
     """
+    since = state.undone_since if undone.keeps_since else undone.since
+    state = forget_messages(state, list_undone(state, undone))
     known = (*state.pending, *state.held)
-    gone = [candidate for candidate in known if candidate.message in undone.removed]
-    left = [candidate for candidate in known if candidate.message not in undone.removed]
-    state = replace(
-        forget_proposed(state, (candidate.content for candidate in gone)),
-        pending=tuple(candidate for candidate in left if not _is_held(candidate, undone.since)),
-        held=tuple(candidate for candidate in left if _is_held(candidate, undone.since)),
+    return replace(
+        state,
+        undone_since=since,
+        pending=tuple(candidate for candidate in known if not is_undone(candidate.message, since)),
+        held=tuple(candidate for candidate in known if is_undone(candidate.message, since)),
     )
-    topics = {candidate.topic for candidate in gone} - {candidate.topic for candidate in left}
-    return _forget_goal(_forget_blockers(state, topics), undone.removed)
 
 
-def forget_proposed(state: SessionState, texts: Iterable[str]) -> SessionState:
-    """Return the state without the hashes of some statements, so that each of them can be proposed again."""
+def list_undone(state: SessionState, undone: UndoneMessages) -> frozenset[str]:
+    """Return the removed messages that an undo had marked before. Others were removed by another program."""
+    return frozenset(message for message in undone.removed if is_undone(message, state.undone_since))
+
+
+def forget_messages(state: SessionState, messages: Collection[str]) -> SessionState:
+    """Return the state without the candidates and the request of some messages."""
+    known = (*state.pending, *state.held)
+    gone = [candidate for candidate in known if candidate.message in messages]
+    state = forget_statements(
+        state, (candidate.content for candidate in gone), (candidate.topic for candidate in gone if candidate.topic)
+    )
+    had_goal = state.goal_from in messages
+    return replace(
+        state,
+        pending=tuple(candidate for candidate in state.pending if candidate.message not in messages),
+        held=tuple(candidate for candidate in state.held if candidate.message not in messages),
+        goal="" if had_goal else state.goal,
+        goal_from="" if had_goal else state.goal_from,
+    )
+
+
+def forget_statements(state: SessionState, texts: Iterable[str], topics: Iterable[str] = ()) -> SessionState:
+    """Return the state without the hashes of some statements, so that each can be proposed again, and their blockers."""
     gone = frozenset(triple for text in texts for triple in hash_triples(text))
-    return replace(state, proposed=tuple(triple for triple in state.proposed if triple not in gone))
+    over = frozenset(topics)
+    return replace(
+        state,
+        proposed=tuple(triple for triple in state.proposed if triple not in gone),
+        blockers=tuple((topic, text) for topic, text in state.blockers if topic not in over),
+    )
 
 
-def _is_held(candidate: Candidate, since: str | None) -> bool:
-    return since is not None and candidate.message >= since
-
-
-def _forget_blockers(state: SessionState, topics: Collection[str | None]) -> SessionState:
-    return replace(state, blockers=tuple(one for one in state.blockers if one[0] not in topics))
-
-
-def _forget_goal(state: SessionState, removed: Collection[str]) -> SessionState:
-    return replace(state, goal="", goal_from="") if state.goal_from in removed else state
+def is_undone(message: str, since: str | None) -> bool:
+    """Return whether a message is undone. Ids of later messages are greater."""
+    return since is not None and message >= since

@@ -3,7 +3,6 @@
 //! again.
 
 use super::remember::{place_all, prepare_all};
-use super::replace::{may_replace, supersede};
 use super::{Engine, redaction};
 use crate::error::{Error, Result};
 use crate::model::report::Remembered;
@@ -24,17 +23,23 @@ pub struct Sighting {
     pub times: i64,
 }
 
-/// The kind of a link from a memory to the one that it replaces.
-const SUPERSEDES: &str = "supersedes";
+/// The memory that a link of a batch points to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LinkTarget {
+    /// The number of a new memory in the same batch, from 0.
+    New(usize),
+    /// The id of a stored memory.
+    Stored(String),
+}
 
-/// A link from a new memory to a stored one.
+/// A link from a new memory to another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLink {
     /// The number of the new memory in its batch, from 0.
     pub number: usize,
-    /// The id of the stored memory.
-    pub target: String,
-    /// The kind of the link; [`SUPERSEDES`] replaces the stored memory, unless it is protected from the new one.
+    /// The other memory.
+    pub target: LinkTarget,
+    /// The kind of the link.
     pub kind: String,
     /// Why both are linked.
     pub reason: String,
@@ -55,7 +60,7 @@ pub struct Batch {
     pub sightings: Vec<Sighting>,
     /// Memories to write.
     pub memories: Vec<NewMemory>,
-    /// Links from these memories to stored ones.
+    /// Links from these memories to stored ones, or to each other.
     pub links: Vec<NewLink>,
     /// A feed and the new position in it.
     pub progress: Option<(String, Progress)>,
@@ -139,14 +144,16 @@ impl Engine {
 
 /// Write the links of a batch. A link is left out if one of its ends is not active any more.
 fn link_new(write: &WriteTx<'_>, links: &[NewLink], placed: &[Remembered]) -> Result<()> {
-    let active = |id: &str| Ok::<_, Error>(memory::by_id(write, id)?.filter(|one| one.status == Status::Active));
+    let is_active =
+        |id: &str| Ok::<_, Error>(memory::by_id(write, id)?.is_some_and(|one| one.status == Status::Active));
     for link in links {
-        let Some(placed) = placed.get(link.number).filter(|placed| placed.id != link.target) else { continue };
-        let (Some(new), Some(target)) = (active(&placed.id)?, active(&link.target)?) else { continue };
-        if link.kind != SUPERSEDES {
-            write.link(&new.id, &target.id, &link.kind, 1.0, &link.reason)?;
-        } else if may_replace(&new, &target) {
-            supersede(write, &new, &target, 1.0, &link.reason)?;
+        let target = match &link.target {
+            LinkTarget::New(number) => placed.get(*number).map(|new| &new.id),
+            LinkTarget::Stored(id) => Some(id),
+        };
+        let (Some(new), Some(target)) = (placed.get(link.number), target) else { continue };
+        if new.id != *target && is_active(&new.id)? && is_active(target)? {
+            write.link(&new.id, target, &link.kind, 1.0, &link.reason)?;
         }
     }
     Ok(())

@@ -40,7 +40,7 @@ pub use embed::EmbeddingBatch;
 pub use exchange::{Dumped, Loaded};
 pub use keep::Stats;
 pub use kv::DEFAULT_TTL_MS;
-pub use learn::{Batch, NewLink, Sighting};
+pub use learn::{Batch, LinkTarget, NewLink, Sighting};
 pub use replace::SameSubject;
 pub use session::Claimed;
 pub use turns::{TurnCounts, TurnHit, TurnRequest};

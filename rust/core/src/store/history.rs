@@ -134,6 +134,12 @@ pub fn has_later(connection: &Connection, change: &Recorded) -> Result<bool> {
     Ok(connection.prepare_cached(sql)?.query_row((&change.id, change.seq), |row| row.get(0))?)
 }
 
+/// The versions of a memory before each of its changes.
+pub fn versions(connection: &Connection, id: &str) -> Result<Vec<Memory>> {
+    let changes = collect(connection, "WHERE memory = ?1", [id])?;
+    Ok(changes.into_iter().filter_map(|change| change.before).collect())
+}
+
 /// The last change of one memory that was not taken back.
 pub fn last_of(connection: &Connection, id: &str) -> Result<Option<Recorded>> {
     let found = collect(
@@ -144,13 +150,17 @@ pub fn last_of(connection: &Connection, id: &str) -> Result<Option<Recorded>> {
     Ok(found.into_iter().next())
 }
 
-/// The changes of the same operation by which the changed memory replaced others that it still replaces.
+/// The changes by which the changed memory replaced others that it still replaces: those of the same operation, and all
+/// of them if the change created the memory.
 pub fn replaced_by(connection: &Connection, change: &Recorded) -> Result<Vec<Recorded>> {
+    let of_operation = if change.before.is_none() { "?1" } else { "operation" };
     collect(
         connection,
-        "WHERE operation = ?1 AND kind = 'supersede' AND undone_by IS NULL AND memory <> ?2 \
-         AND EXISTS (SELECT 1 FROM memory m WHERE m.id = history.memory AND m.superseded_by = ?2) \
-         AND seq = (SELECT max(seq) FROM history later WHERE later.memory = history.memory) ORDER BY seq DESC",
+        &format!(
+            "WHERE {of_operation} = ?1 AND kind = 'supersede' AND undone_by IS NULL \
+             AND memory IN (SELECT id FROM memory WHERE superseded_by = ?2 AND id <> ?2) \
+             AND seq = (SELECT max(seq) FROM history later WHERE later.memory = history.memory) ORDER BY seq DESC"
+        ),
         (change.operation, &change.id),
     )
 }

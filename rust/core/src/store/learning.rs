@@ -115,7 +115,7 @@ impl WriteTx<'_> {
     }
 
     /// Delete extraction states, because they may quote an erased text. The messages stay processed.
-    pub fn forget_open(&self, sessions: &[String]) -> Result<()> {
+    pub fn forget_open<'s>(&self, sessions: impl IntoIterator<Item = &'s String>) -> Result<()> {
         for session in sessions {
             self.prepare_cached("UPDATE learning SET state = '{}', version = version + 1 WHERE session = ?1")?
                 .execute([session])?;

@@ -1,8 +1,10 @@
 //! Permanent erasure: rows, history, vectors, links, free pages and the WAL.
 
+use std::collections::BTreeSet;
+
 use super::change::Op;
 use super::traces::UNUSED;
-use super::{Store, WriteTx, memory};
+use super::{Store, WriteTx, history, memory};
 use crate::error::{Error, Result};
 
 impl WriteTx<'_> {
@@ -11,11 +13,18 @@ impl WriteTx<'_> {
         let mut erased = 0;
         for id in ids {
             let mut traces = 0;
-            if let Some(found) = memory::by_id(self, id)? {
-                let sessions: Vec<String> =
-                    [&found.session, &found.source.session].into_iter().flatten().cloned().collect();
-                self.forget_open(&sessions)?;
-                self.remove(&found)?;
+            let present = memory::by_id(self, id)?;
+            // A memory that was deleted, or undone with its message, is only in the history.
+            let past = history::versions(self, id)?;
+            let sessions: BTreeSet<&String> = present
+                .iter()
+                .chain(&past)
+                .flat_map(|version| [&version.session, &version.source.session])
+                .flatten()
+                .collect();
+            self.forget_open(sessions)?;
+            if let Some(found) = &present {
+                self.remove(found)?;
                 traces += 1;
             }
             traces += self.execute("DELETE FROM history WHERE memory = ?1", [id])?;

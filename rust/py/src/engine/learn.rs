@@ -1,6 +1,6 @@
 //! Methods of session learning.
 
-use opencode_memory_core::engine::{Batch, NewLink, Sighting};
+use opencode_memory_core::engine::{Batch, LinkTarget, NewLink, Sighting};
 use opencode_memory_core::store::learning::Progress;
 use pyo3::prelude::*;
 
@@ -18,10 +18,26 @@ struct GivenBatch {
     /// Project, hash of the statement, how often it was seen; a negative number takes sightings back.
     sightings: Vec<(Option<String>, String, i64)>,
     memories: Vec<GivenMemory>,
-    /// Number of a memory in the batch, id of a stored memory, kind, reason.
-    links: Vec<(usize, String, String, String)>,
+    /// Number of a memory in the batch, number of another one or id of a stored one, kind, reason.
+    links: Vec<(usize, GivenTarget, String, String)>,
     /// Feed, mark, cursor.
     progress: Option<(String, String, Option<String>)>,
+}
+
+/// The number of a memory in the batch, or the id of a stored one.
+#[derive(FromPyObject)]
+enum GivenTarget {
+    New(usize),
+    Stored(String),
+}
+
+impl From<GivenTarget> for LinkTarget {
+    fn from(given: GivenTarget) -> Self {
+        match given {
+            GivenTarget::New(number) => Self::New(number),
+            GivenTarget::Stored(id) => Self::Stored(id),
+        }
+    }
 }
 
 #[pymethods]
@@ -88,7 +104,9 @@ impl Engine {
                 counted: batch.counted,
                 sightings: sightings.map(|(project, what, times)| Sighting { project, what, times }).collect(),
                 memories: batch.memories.into_iter().map(|given| given.0).collect(),
-                links: links.map(|(number, target, kind, reason)| NewLink { number, target, kind, reason }).collect(),
+                links: links
+                    .map(|(number, target, kind, reason)| NewLink { number, target: target.into(), kind, reason })
+                    .collect(),
                 progress: batch
                     .progress
                     .map(|(feed, mark, cursor)| (feed, Progress { session: batch.session, mark, cursor })),

@@ -152,11 +152,7 @@ class LiveFeed:
                 if (session := self._find_session(properties, part)) is not None:
                     yield from self._add_part(session, part)
             case "message.removed", {"messageID": str(message)}:
-                if (session := self._find_session(properties)) is not None:
-                    self._drop(session, message)
-                    if session.undone_since is not None and message >= session.undone_since:
-                        session.removed = (*session.removed, message)[-self._limits.done :]
-                        yield _note_undone(session)
+                yield from self._remove_message(properties, message, directory)
             case "message.part.removed", {"messageID": str(message), "partID": str(part)}:
                 session = self._find_session(properties)
                 if session is not None and message in session.drafts:
@@ -190,7 +186,8 @@ class LiveFeed:
             parent=find_parent(_text(info.get("title")), _text(info.get("parentID"))),
             title=_text(info.get("title")),
         )
-        session = self._sessions.get(name)
+        session, since = self._sessions.get(name), find_undone(info.get("revert"))
+        has_news = not is_new if session is None else session.undone_since != since
         if session is None:
             self._sessions[name] = _Session(known, since=0 if is_new else None)
             while len(self._sessions) > self._limits.sessions:
@@ -198,11 +195,22 @@ class LiveFeed:
         else:
             session.info = known
         self._sessions.move_to_end(name)
-        followed, since = self._sessions[name], find_undone(info.get("revert"))
-        if followed.undone_since != since:
-            followed.undone_since = since
-            yield _note_undone(followed)
-            followed.removed = ()
+        followed = self._sessions[name]
+        if has_news:
+            # All removed ones again: a memory that one of them had replaced may only be back now.
+            yield _note_undone(known, UndoneMessages(since=since, removed=followed.removed))
+        followed.undone_since, followed.removed = since, followed.removed if followed.undone_since == since else ()
+
+    def _remove_message(self, properties: Mapping[str, Any], message: str, directory: str) -> Iterator[Batch]:
+        session, name = self._find_session(properties), properties.get("sessionID")
+        if session is not None:
+            self._drop(session, message)
+            session.removed = (*session.removed, message)[-self._limits.done :]
+            yield _note_undone(session.info, UndoneMessages(since=session.undone_since, removed=(message,)))
+        elif isinstance(name, str):
+            # OpenCode was started again since the undo. Learning knows whether there was one.
+            info = SessionInfo(id=name, directory=directory)
+            yield _note_undone(info, UndoneMessages(removed=(message,), keeps_since=True))
 
     def _find_session(self, *places: object, key: str = "sessionID") -> _Session | None:
         """Return the session that an event names.
@@ -295,10 +303,8 @@ class LiveFeed:
         del self._sessions[session.info.id]
 
 
-def _note_undone(session: _Session) -> Batch:
-    # All removed ones again: a memory that one of them had replaced may only be back now.
-    undone = UndoneMessages(since=session.undone_since, removed=session.removed)
-    return Batch(session=session.info, messages=(), ended=False, undone=undone)
+def _note_undone(info: SessionInfo, undone: UndoneMessages) -> Batch:
+    return Batch(session=info, messages=(), ended=False, undone=undone)
 
 
 def _merge(first: Batch, second: Batch) -> Batch | None:
@@ -307,9 +313,11 @@ def _merge(first: Batch, second: Batch) -> Batch | None:
         return None
     if first.undone is None and second.undone is None:
         return replace(second, messages=first.messages + second.messages)
-    if first.undone is not None and second.undone is not None and set(first.undone.removed) <= {*second.undone.removed}:
-        return second
-    return None
+    if first.undone is None or second.undone is None:
+        return None
+    joined = replace(second.undone, removed=(*first.undone.removed, *second.undone.removed))
+    is_same = replace(first.undone, removed=joined.removed) == joined
+    return replace(second, undone=joined) if is_same else None
 
 
 def _is_seen_whole(session: _Session, info: Mapping[str, Any]) -> bool:

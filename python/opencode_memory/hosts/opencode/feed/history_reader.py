@@ -199,10 +199,8 @@ class OpenCodeReading:
                 return found
 
     def _note_undone(self, database: OpenCodeDatabase, head: SessionHead, page: Page, project: str | None) -> None:
-        held = self._learner.list_held(head.info.id)
-        removed = held - database.message_ids(head.info.id) if held else ()
-        undone = UndoneMessages(since=page.undone_since, removed=tuple(removed))
-        self._learner.note_undone(head.info, undone, project=project)
+        self._learner.forget_missing(head.info, lambda: database.message_ids(head.info.id))
+        self._learner.note_undone(head.info, UndoneMessages(since=page.undone_since), project=project)
 
     def _skip_unread(self, head: SessionHead, messages: Sequence[Message], project: str | None) -> None:
         """Mark messages of a time when learning was off, so that they are not read."""

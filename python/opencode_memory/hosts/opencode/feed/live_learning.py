@@ -78,6 +78,9 @@ class LiveLearning:
             if batch.undone is not None:
                 # Also if learning was switched off since the messages were read.
                 self._learner.note_undone(batch.session, batch.undone, project=project)
+                # OpenCode says of a redo only that it happened: the session does not become idle again.
+                if is_on and batch.undone.since is None and self._learner.has_pending(batch.session.id):
+                    self._ask_for_rest(batch.session, at_ms)
                 continue
             if self._switches.skips(self._store, project, batch.session):
                 self._learner.skip(batch.session, batch.messages)
