@@ -185,6 +185,8 @@ class Learner:
     def forget_missing(self, info: SessionInfo, existing: Callable[[], frozenset[str]]) -> None:
         """Forget what was found, and is not stored yet, in messages that OpenCode has removed.
 
+        A message counts as removed only if a later one exists. A copy of a database has no newer ones.
+
         Args:
             info: The session.
             existing: Returns the ids of the messages that exist; called only if something is not stored yet.
@@ -197,7 +199,8 @@ class Learner:
             version, stored = self._store.learning.open(info.id)
             state = SessionState.from_json(stored)
             known = frozenset(candidate.message for candidate in (*state.pending, *state.held) if candidate.message)
-            missing = known - existing() if known else known
+            present = existing() if known else known
+            missing = frozenset(message for message in known - present if message < max(present, default=""))
             if missing:
                 left = forget_messages(state, missing)
                 self._store.learning.write(Batch(session=info.id, version=version, state=left.to_json()))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -405,6 +407,18 @@ class TestDatabase:
     def test_undo_of_the_end_of_a_message_undoes_no_message(self, store: MemoryStore, fake: FakeOpenCode) -> None:
         revert = json.dumps({"messageID": "msg_4", "partID": "prt_msg_4_001"})
         fake.connection.execute("UPDATE session SET revert = ?", (revert,))
+        assert self.read(store, fake) == sorted([LEDGER, RULE])
+
+    def test_copy_of_a_database_without_the_newest_messages_forgets_nothing(
+        self, store: MemoryStore, fake: FakeOpenCode, tmp_path: Path
+    ) -> None:
+        with closing(sqlite3.connect(tmp_path / "copy.db")) as copied:
+            fake.connection.backup(copied)
+            copied.execute("DELETE FROM message WHERE id IN ('msg_3', 'msg_4')")
+            copied.commit()
+        self.read(store, fake, rest_ms=2 * LATE_MS)
+        make_reader(store, tmp_path / "copy.db", rest_ms=2 * LATE_MS).read(at_ms=LATE_MS)
+        fake.user("ses_1", "msg_5", NEXT, at=3_001)
         assert self.read(store, fake) == sorted([LEDGER, RULE])
 
     def test_message_that_was_removed_between_two_readings_is_forgotten(

@@ -23,7 +23,7 @@ const MOST_ACROSS: usize = 8192;
 /// Number of replaced memories that are followed from one memory.
 const MOST_STEPS: usize = 8;
 
-/// A memory that an other, later one speaks against.
+/// A memory that another one speaks against: a later one, or one of a project against a global memory.
 #[derive(Debug, Clone)]
 pub struct Earlier {
     /// The memory.
@@ -186,7 +186,9 @@ fn compare_given(
             found[number].extend(related);
         }
         if !is_same_series(across.len()) {
-            across.into_iter().for_each(|(leading, global)| found[leading].push(global));
+            for (leading, global) in across {
+                found[leading].push(global);
+            }
         }
     }
 }
