@@ -6,7 +6,7 @@
 use super::super::stop_words::is_stop_word;
 use super::cues::{
     ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS, SCOPE,
-    STRONG, TENTATIVE, WEAK, WISHES,
+    STRONG, TASKS, TENTATIVE, WEAK, WISHES,
 };
 use super::options::{GENERIC, family_of};
 use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
@@ -44,6 +44,8 @@ pub(super) struct Claim {
     pub is_order: bool,
     /// Whether only an imperative makes it an order, so that it may be meant for once.
     pub is_task: bool,
+    /// Whether it may well be a task that is done once: "run npm install".
+    pub may_be_once: bool,
     /// Whether it tells somebody to do or not to do something: "use X", "never use X".
     pub commands: bool,
     /// Whether it says what is wanted, rather than what is the case: an order, "we", "should".
@@ -116,9 +118,12 @@ impl Claim {
             reminds: words.iter().any(|word| word.text == REMINDS && word.role == Role::Dropped),
             adds: has(ADDS),
             // "The old ledger was on MySQL" tells of the past.
-            is_tentative: has(TENTATIVE) || cue == Cue::None && has(&[&["was"], &["were"]]),
+            is_tentative: has(TENTATIVE)
+                || is_imperative && !is_rule && has(&[&["here"]])
+                || cue == Cue::None && has(&[&["was"], &["were"]]),
             is_order: is_rule || is_imperative,
             is_task: is_imperative && !is_rule,
+            may_be_once: !is_rule && !is_negative && first.is_some_and(|word| TASKS.contains(&word.text.as_str())),
             commands: is_imperative,
             is_wish: is_wish || exempts || is_general || has(PERMITS),
             is_inverted: has(&[&["other", "way", "round"], &["other", "way", "around"], &["vice", "versa"]]),

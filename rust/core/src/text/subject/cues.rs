@@ -250,6 +250,11 @@ pub(super) const IMPERATIVE: &[&str] = &[
     "release", "open", "close", "start", "stop", "check", "update", "bump", "cache", "validate", "handle", "avoid",
     "create", "make", "delete", "edit", "touch", "enable", "disable",
 ];
+/// Verbs of an order that is done once, unless it says "always" or "never".
+pub(super) const TASKS: &[&str] = &[
+    "run", "merge", "commit", "deploy", "add", "push", "call", "test", "build", "install", "review", "release", "open",
+    "close", "start", "stop", "check", "update", "bump", "create", "make", "delete", "edit", "touch",
+];
 /// Verbs that begin the end of a rule.
 pub(super) const ENDS_RULES: &[&str] = &["forget", "drop", "ditch", "switch", "replace", "scratch", "scrap"];
 /// Words of a statement about what is wanted.

@@ -170,6 +170,9 @@ impl<'t> Statement<'t> {
             Relation::Replaces(_) if older.claim.commands && !self.is_wish() => {
                 Relation::Contradicts(reasons::OBSERVED)
             }
+            Relation::Replaces(_) if older.claim.commands && newer.claim.may_be_once => {
+                Relation::Contradicts(reasons::ONCE)
+            }
             other => other,
         }
     }

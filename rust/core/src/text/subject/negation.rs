@@ -27,10 +27,10 @@ pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
         .iter()
         .filter(|term| !core.contains(term) && !newer.asserted.contains(*term) && !words.contains(&term.as_str()))
         .collect();
-    let is_narrower = newer
-        .scoped
-        .iter()
-        .any(|term| !older.asserted.contains(term) && !is_value(newer, term) && !words.contains(&term.as_str()));
+    let is_narrower = newer.scoped.iter().any(|term| {
+        let is_choice = is_value(newer, term) && !is_place(newer, term) || words.contains(&term.as_str());
+        !older.asserted.contains(term) && !is_choice
+    });
     let names_another = newer.asserted.iter().any(|term| !older.asserted.contains(term));
     let same_kind =
         newer.values.iter().any(|value| newer.rejected_values.iter().any(|rejected| rejected.kind == value.kind));
@@ -101,6 +101,11 @@ fn chooses(claim: &Claim, values: &[Value]) -> bool {
         .stems
         .windows(2)
         .any(|pair| CHOOSING.contains(&pair[0].as_str()) && values.iter().any(|value| value.text == pair[1]))
+}
+
+/// Whether a value is a file or a folder, in which a statement holds: "in utils.py".
+fn is_place(claim: &Claim, term: &str) -> bool {
+    claim.values.iter().any(|value| value.text == term && value.kind == Kind::Code && term.contains(['.', '/']))
 }
 
 fn is_value(claim: &Claim, term: &str) -> bool {

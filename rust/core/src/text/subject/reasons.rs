@@ -11,6 +11,7 @@ pub(super) const LAST_NAME: &str = "the same words but for the last name";
 pub(super) const NAMED: &str = "rejects a tool that the older statement names";
 pub(super) const NO_DUTY: &str = "says that a part of it is no duty";
 
+pub(super) const ONCE: &str = "may be a task, and the older statement says what to do always";
 pub(super) const OBSERVED: &str = "says what is the case, and the older statement what to do";
 
 /// All of them.
@@ -25,5 +26,6 @@ pub(super) const BOTH_MAY_HOLD: &[&str] = &[
     LAST_NAME,
     NAMED,
     NO_DUTY,
+    ONCE,
     OBSERVED,
 ];

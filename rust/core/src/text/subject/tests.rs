@@ -268,7 +268,7 @@ const REMINDERS: &[(&str, &str)] = &[
     ("Run the linter before every commit.", "Do not ever ignore the linter before a commit."),
 ];
 
-/// Observations, which end no rule.
+/// Observations, tasks and conditions, which end no rule.
 const OBSERVATIONS: &[(&str, &str)] = &[
     ("Use pnpm, never npm.", "Someone replaced pnpm with npm in the Dockerfile."),
     ("Use pnpm, never npm.", "Undo the switch to npm."),
@@ -276,11 +276,14 @@ const OBSERVATIONS: &[(&str, &str)] = &[
     ("Run the linter before every commit.", "The hook no longer runs the linter, why."),
     ("Indent with tabs.", "Spaces are used in this file."),
     ("We use PostgreSQL for the ledger.", "The old ledger was on MySQL."),
+    ("Use pnpm, never npm.", "Run npm install."),
+    ("Indent with tabs.", "Use spaces here."),
+    ("Indent with tabs.", "Replace tabs with spaces in utils.py."),
     ("Always use pnpm to install packages.", "If CI breaks, forget the pnpm rule."),
 ];
 
 #[test]
-fn an_observation_and_a_condition_leave_the_rule() {
+fn an_observation_a_task_and_a_condition_leave_the_rule() {
     for (older, newer) in OBSERVATIONS {
         let found = compare(newer, older, Some(0.9));
         assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
