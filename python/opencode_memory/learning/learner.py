@@ -7,26 +7,24 @@ If two processes read the same batch, the first one writes it, and the other one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import BusyError, ConflictError
 from opencode_memory.learning.admission import admit
 from opencode_memory.learning.digested import name_messages, name_summary
 from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
-from opencode_memory.learning.extraction.events import Message, SessionInfo, UndoneMessages
+from opencode_memory.learning.extraction.events import Message, SessionInfo
 from opencode_memory.learning.extraction.injected_text import add_texts, strip_earlier
 from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
-from opencode_memory.learning.extraction.undo import apply_undo, forget_messages, forget_statements, list_undone
 from opencode_memory.learning.later_words import REASON as SAID_LATER_REASON
 from opencode_memory.learning.later_words import find_earlier_statement, make_event
 from opencode_memory.learning.rejections import is_rejected
-from opencode_memory.learning.take_back import list_stored, take_back
+from opencode_memory.learning.session_writes import name_message, retry_on_conflict
 from opencode_memory.learning.withdrawn import REASON as WITHDRAWN_REASON
 from opencode_memory.learning.withdrawn import find_withdrawn, find_withdrawn_before
 from opencode_memory.models import Category, NewMemory, RememberStatus, Scope, Source, Status, Trust
@@ -36,8 +34,6 @@ from opencode_memory.text.emails import mask_emails
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-_T = TypeVar("_T")
-_RACES: Final = 5
 _MOST_BLOCKERS: Final = 200
 SOURCE: Final = "opencode"
 
@@ -106,7 +102,7 @@ class Learner:
         Raises:
             BusyError: Other processes read the same session all the time.
         """
-        return _retry_on_conflict(
+        return retry_on_conflict(
             lambda: self._process(info, messages, project, at_ms, feed, progress, is_idle=is_idle), info.id
         )
 
@@ -134,78 +130,7 @@ class Learner:
                 Batch(session=info.id, version=version, state=state, processed=processed, feed=feed, progress=progress)
             )
 
-        _retry_on_conflict(attempt, info.id)
-
-    def has_pending(self, session: str) -> bool:
-        """Return whether anything that was found in a session is not stored yet."""
-        return bool(SessionState.from_json(self._store.learning.open(session)[1]).pending)
-
-    def note_undone(self, info: SessionInfo, undone: UndoneMessages, *, project: str | None) -> tuple[str, ...]:
-        """Hold or forget what was found in messages that the user has undone, and take back what they stored.
-
-        Args:
-            info: The session.
-            undone: The messages.
-            project: The project of the session; None if it has none.
-
-        Returns:
-            Ids of the memories that were taken back.
-
-        Raises:
-            BusyError: Other processes read the same session all the time.
-        """
-
-        def attempt() -> frozenset[str]:
-            version, stored = self._store.learning.open(info.id)
-            before = SessionState.from_json(stored)
-            gone = list_undone(before, undone)
-            memories = list_stored(self._store, info.id, gone)
-            state = forget_statements(
-                apply_undo(before, undone),
-                (memory.content for memory in memories),
-                (memory.topic for memory in memories if memory.topic),
-            )
-            if state != before or gone:
-                forms = (memory.metadata.get("seen_as") for memory in memories)
-                # A reader that has read the messages before must not process them any more.
-                names = [_message_name(info, message) for message in sorted(gone)]
-                self._store.learning.write(
-                    Batch(
-                        session=info.id,
-                        version=version,
-                        state=state.to_json(),
-                        processed=self._drop_processed(names),
-                        sightings=[(project, form, -1) for form in forms if isinstance(form, str)],
-                    )
-                )
-            return gone
-
-        return take_back(self._store, info.id, _retry_on_conflict(attempt, info.id))
-
-    def forget_missing(self, info: SessionInfo, existing: Callable[[], frozenset[str]]) -> None:
-        """Forget what was found, and is not stored yet, in messages that OpenCode has removed.
-
-        A message counts as removed only if a later one exists. A copy of a database has no newer ones.
-
-        Args:
-            info: The session.
-            existing: Returns the ids of the messages that exist; called only if something is not stored yet.
-
-        Raises:
-            BusyError: Other processes read the same session all the time.
-        """
-
-        def attempt() -> None:
-            version, stored = self._store.learning.open(info.id)
-            state = SessionState.from_json(stored)
-            known = frozenset(candidate.message for candidate in (*state.pending, *state.held) if candidate.message)
-            present = existing() if known else known
-            missing = frozenset(message for message in known - present if message < max(present, default=""))
-            if missing:
-                left = forget_messages(state, missing)
-                self._store.learning.write(Batch(session=info.id, version=version, state=left.to_json()))
-
-        _retry_on_conflict(attempt, info.id)
+        retry_on_conflict(attempt, info.id)
 
     def _process(
         self,
@@ -331,27 +256,13 @@ class Learner:
 
 
 def _message_names(info: SessionInfo, message: Message) -> tuple[str, str]:
-    return _message_name(info, message.id), f"says:{message.digest}"
-
-
-def _message_name(info: SessionInfo, message: str) -> str:
-    return f"message:{info.id}:{message}"
+    return name_message(info.id, message.id), f"says:{message.digest}"
 
 
 def _new_names(info: SessionInfo, fresh: Sequence[Message], copies: frozenset[str]) -> list[str]:
     """Return the names to mark as processed; the content of a copy is marked already."""
     names = (name for message in fresh for name in _message_names(info, message)[: 1 if message.id in copies else 2])
     return list(dict.fromkeys(names))
-
-
-def _retry_on_conflict(attempt: Callable[[], _T], session: str) -> _T:
-    """Repeat an attempt while other processes write the same session, at most ``_RACES`` times."""
-    for _ in range(_RACES):
-        try:
-            return attempt()
-        except ConflictError:
-            continue
-    raise BusyError(f"session {session} is being read by other processes; it will be read again later")
 
 
 def _count_sightings(found: Sequence[Candidate], project: str | None) -> list[tuple[str | None, str, int]]:

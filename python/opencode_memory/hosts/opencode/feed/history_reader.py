@@ -16,6 +16,7 @@ from opencode_memory.learning.extraction.events import UndoneMessages
 from opencode_memory.learning.learner import Learner, LearningResult
 from opencode_memory.learning.off_times import find_unread
 from opencode_memory.learning.switches import Switches
+from opencode_memory.learning.undone import forget_missing, note_undone
 from opencode_memory.projects.identity import real
 from opencode_memory.store.learning_state import Progress
 
@@ -199,8 +200,9 @@ class OpenCodeReading:
                 return found
 
     def _note_undone(self, database: OpenCodeDatabase, head: SessionHead, page: Page, project: str | None) -> None:
-        self._learner.forget_missing(head.info, lambda: database.message_ids(head.info.id))
-        self._learner.note_undone(head.info, UndoneMessages(since=page.undone_since), project=project)
+        session = head.info.id
+        forget_missing(self._store, session, lambda: database.message_ids(session))
+        note_undone(self._store, session, UndoneMessages(since=page.undone_since), project=project)
 
     def _skip_unread(self, head: SessionHead, messages: Sequence[Message], project: str | None) -> None:
         """Mark messages of a time when learning was off, so that they are not read."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.hosts.opencode.feed.event_stream import Batch, LiveFeed
 from opencode_memory.learning.off_times import find_unread
+from opencode_memory.learning.undone import has_pending, note_undone
 
 if TYPE_CHECKING:
     from opencode_memory.learning.extraction.events import SessionInfo
@@ -77,9 +78,9 @@ class LiveLearning:
             project = self._projects.of_session(batch.session.directory)
             if batch.undone is not None:
                 # Also if learning was switched off since the messages were read.
-                self._learner.note_undone(batch.session, batch.undone, project=project)
+                note_undone(self._store, batch.session.id, batch.undone, project=project)
                 # OpenCode says of a redo only that it happened: the session does not become idle again.
-                if is_on and batch.undone.since is None and self._learner.has_pending(batch.session.id):
+                if is_on and batch.undone.since is None and has_pending(self._store, batch.session.id):
                     self._ask_for_rest(batch.session, at_ms)
                 continue
             if self._switches.skips(self._store, project, batch.session):
