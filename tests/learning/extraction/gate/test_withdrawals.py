@@ -24,6 +24,7 @@ from opencode_memory.learning.extraction.gate.withdrawals import find_withdrawal
         ("The rule about force pushing no longer applies.", "force pushing"),
         ("Our naming convention doesn't apply any more.", "naming"),
         ("The `dist/` policy is obsolete now.", "dist/"),
+        ("the async ban is lifted", "async"),
     ],
 )
 def test_subject_of_a_withdrawal_is_found(sentence: str, subject: str) -> None:

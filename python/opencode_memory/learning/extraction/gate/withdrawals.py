@@ -10,7 +10,8 @@ _START: Final = (
     r"^(?:(?:ok(?:ay)?|so|and|but|then|also|please|pls|you can|you may|let'?s|we can|we should|i want you to)[,:]? )*"
 )
 _NOUN: Final = (
-    r"(?:rules?|conventions?|directives?|instructions?|preferences?|guidelines?|polic(?:y|ies)|memor(?:y|ies))"
+    r"(?:rules?|conventions?|directives?|instructions?|preferences?|guidelines?|polic(?:y|ies)|memor(?:y|ies)"
+    r"|requirements?|bans?|embargo|freeze|limits?|caps?|restrictions?|standing orders?)"
 )
 _OURS: Final = r"(?:the|that|this|my|our|your)"
 _ABOUT: Final = r"(?:about|on|regarding|concerning|for|of|to|that says|saying|that)"

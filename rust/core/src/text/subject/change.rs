@@ -1,6 +1,7 @@
 //! Compares two statements of which the newer one says that something changed.
 
 use super::claim::{Claim, Cue};
+use super::values::Kind;
 use super::{FEW, Relation, reasons};
 
 /// From this cosine on, fewer common words suffice.
@@ -8,7 +9,10 @@ const NEAR: f32 = 0.6;
 
 /// The newer statement says that something changed, and shares nearly all words of the older one.
 pub(super) fn compare_change(newer: &Claim, older: &Claim, cosine: Option<f32>) -> Relation {
-    if newer.cue == Cue::None {
+    // "5433 instead of 5432" explains that the port is 5433.
+    let mut values = older.values.iter().filter(|value| value.kind != Kind::Word).peekable();
+    let gives_the_same = values.peek().is_some() && values.all(|value| newer.values.contains(value));
+    if newer.cue == Cue::None || gives_the_same {
         return Relation::Unrelated;
     }
     let shared = newer.asserted.iter().filter(|term| older.asserted.contains(term)).count();

@@ -5,8 +5,8 @@
 
 use super::super::stop_words::is_stop_word;
 use super::cues::{
-    ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS, SCOPE,
-    STRONG, TASKS, TENTATIVE, WEAK, WISHES,
+    ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, FOREIGN, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS,
+    SCOPE, STRONG, SUBJECT_ENDS, TASKS, TENTATIVE, WEAK, WISHES,
 };
 use super::options::{GENERIC, family_of};
 use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
@@ -66,6 +66,8 @@ pub(super) struct Claim {
     pub rejected: Vec<String>,
     /// Stems of words behind "for", "in", "when" and the like.
     pub scoped: Vec<String>,
+    /// Stems of the words in front of the verb, of a statement about a thing: "the frontend team switched to npm".
+    pub subject: Vec<String>,
     /// All stems, generic ones too.
     pub stems: Vec<String>,
     pub values: Vec<Value>,
@@ -139,6 +141,7 @@ impl Claim {
             asserted: Vec::new(),
             rejected: Vec::new(),
             scoped: Vec::new(),
+            subject: subject_of(&words),
             stems: words.iter().map(|word| stem_of(&word.text)).collect(),
             values: Vec::new(),
             rejected_values: Vec::new(),
@@ -187,6 +190,11 @@ impl Claim {
     /// Whether its words say that it holds from now on. A permission without such words may be meant for once.
     pub(super) fn lasts(&self) -> bool {
         self.cue != Cue::None || self.retracts || self.is_general
+    }
+
+    /// Whether it is about another thing, or about a part of what another statement is about.
+    pub(super) fn has_other_subject(&self, other: &Self) -> bool {
+        self.subject.iter().any(|term| !other.stems.contains(term))
     }
 
     /// Whether it has a condition that another statement does not have.
@@ -262,6 +270,21 @@ impl Claim {
             at += taken;
         }
     }
+}
+
+/// The significant words in front of the verb. Empty if the statement begins with an order or a pronoun, or has no verb.
+fn subject_of(words: &[Word]) -> Vec<String> {
+    let Some(end) = words.iter().position(|word| SUBJECT_ENDS.contains(&word.text.as_str())) else { return Vec::new() };
+    words[..end]
+        .iter()
+        .enumerate()
+        .filter(|(at, word)| {
+            let is_named = FOREIGN.contains(&word.text.as_str());
+            let is_value = value_at(words, *at, &word.text).is_some();
+            is_named || !(is_value || is_stop_word(&word.text) || GENERIC.contains(&stem_of(&word.text).as_str()))
+        })
+        .map(|(_, word)| stem_of(&word.text))
+        .collect()
 }
 
 fn has_phrase(words: &[Word], list: &[&[&str]]) -> bool {

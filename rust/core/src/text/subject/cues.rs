@@ -230,7 +230,35 @@ pub(super) const TENTATIVE: &[&[&str]] = &[
     &["for", "this", "branch"],
     &["experiment"],
     &["used", "to"],
+    &["plan", "to"],
+    &["plan", "is"],
+    &["planning", "to"],
+    &["someday"],
+    &["one", "day"],
+    &["eventually"],
+    &["long", "term"],
+    &["some", "point"],
+    &["next", "year"],
+    &["proposal"],
+    &["suggests"],
+    &["suggested"],
+    &["thinking"],
+    &["leaning"],
+    &["evaluating"],
+    &["toying"],
+    &["wants", "to"],
+    &["spike"],
 ];
+/// Verbs that end the part of a statement which names its subject, and words that do so without a verb.
+pub(super) const SUBJECT_ENDS: &[&str] = &[
+    "is", "are", "was", "were", "has", "have", "had", "will", "can", "does", "do", "not", "no", "never", "uses", "use",
+    "used", "runs", "listens", "lives", "moved", "moves", "switched", "switches", "replaced", "replaces", "dropped",
+    "drops", "targets", "deploys", "deployed", "went", "goes", "belongs", "owns", "took", "starts", "stays", "should",
+    "must", "needs", "instead", "now",
+];
+/// Words of a subject that is not the one that an earlier statement of the project is about.
+pub(super) const FOREIGN: &[&str] =
+    &["their", "they", "his", "her", "someone", "somebody", "upstream", "legacy", "other", "another", "sister"];
 /// A place or a value follows that is left: "moved the docs from A to B".
 pub(super) const MOVES: &[&str] =
     &["moved", "move", "moving", "switched", "migrated", "changed", "went", "renamed", "raised", "lowered", "ported"];

@@ -166,6 +166,9 @@ impl<'t> Statement<'t> {
             Relation::Replaces(_) if newer.claim.is_hypothetical_against(&older.claim) => {
                 Relation::Contradicts(reasons::ELSEWHERE)
             }
+            Relation::Replaces(_) if newer.claim.has_other_subject(&older.claim) => {
+                Relation::Contradicts(reasons::PERHAPS_ELSEWHERE)
+            }
             // "The linter was removed by accident" does not end "run the linter before every commit".
             Relation::Replaces(_) if older.claim.commands && !self.is_wish() => {
                 Relation::Contradicts(reasons::OBSERVED)

@@ -277,10 +277,32 @@ const OBSERVATIONS: &[(&str, &str)] = &[
     ("Indent with tabs.", "Spaces are used in this file."),
     ("We use PostgreSQL for the ledger.", "The old ledger was on MySQL."),
     ("Use pnpm, never npm.", "Run npm install."),
+    ("Local Postgres runs on port 5433.", "5433 instead of 5432 as most of us have a Postgres on the default."),
     ("Indent with tabs.", "Use spaces here."),
     ("Indent with tabs.", "Replace tabs with spaces in utils.py."),
     ("Always use pnpm to install packages.", "If CI breaks, forget the pnpm rule."),
 ];
+
+/// Statements about something else, and plans.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("Unit tests run with Jest.", "The sister project uses Vitest instead of Jest."),
+    ("Sessions are cached in Redis.", "The legacy service no longer uses Redis."),
+    ("We deploy to Heroku.", "Our website project was moved from Heroku to Fly."),
+    ("The API listens on port 8080.", "Their API listens on port 9000."),
+    ("We use pnpm.", "The frontend team switched to npm."),
+    ("We use pnpm.", "We are planning to switch to npm."),
+    ("Validate input with zod.", "We plan to replace zod with valibot."),
+    ("Sessions are cached in Redis.", "Proposal: Valkey instead of Redis."),
+    ("We deploy to Heroku.", "Eventually we will move from Heroku to Fly."),
+];
+
+#[test]
+fn another_subject_and_a_plan_leave_the_statement() {
+    for (older, newer) in ELSEWHERE {
+        let found = compare(newer, older, Some(0.9));
+        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
+    }
+}
 
 #[test]
 fn an_observation_a_task_and_a_condition_leave_the_rule() {
