@@ -153,6 +153,14 @@ def test_show_related_prints_related_memories(cli: CommandLine) -> None:
     assert cli.ok("show", first, "--related", "--json").json["memories"][0]["related"]
 
 
+def test_show_names_what_was_said_later(cli: CommandLine) -> None:
+    first = cli.remember("Never push to main.", "-c", "directive")
+    later = cli.remember("You may push to main for hotfixes.")
+    out = cli.ok("show", first).out
+    assert f"said later, now, {later[-8:]}\n    You may push to main for hotfixes." in out
+    assert "said later" not in cli.ok("show", later).out
+
+
 def test_purge_requires_confirmation_and_names_backups(cli: CommandLine) -> None:
     id_of_memory = cli.remember("Erase me.")
     backup = cli.ok("backup", "create", "--json").json["path"]

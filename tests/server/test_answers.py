@@ -273,6 +273,27 @@ def test_unusual_properties_of_a_memory_are_shown(world: World, agent: Agent) ->
     assert "by" not in find_heads(agent.ok("recall", query="walrus of the person", limit=1).text)[0]
 
 
+def test_opened_memory_names_what_was_said_later(agent: Agent, world: World) -> None:
+    rule = world.store.remember("Never touch the walrus.", project=PROJECT, category="directive").id
+    world.pass_time(3 * DAY_SECONDS)
+    event = world.store.remember("You may feed the walrus again.", project=PROJECT, category="event").id
+    world.pass_time(DAY_SECONDS)
+    other = world.store.remember("The seal and the walrus may be touched.", project=PROJECT, category="fact").id
+    elsewhere = world.store.remember("The walrus of another zoo may be touched.", project="zoo").id
+    gone = world.store.remember("The walrus may be touched on Sundays.", project=PROJECT, category="event").id
+    world.store.link(event, rule, "said_later")
+    for one in (other, elsewhere, gone):
+        world.store.link(one, rule, "contradicts")
+    world.store.archive(gone)
+    answer = agent.ok("get_memory", memory_id=rule)
+    assert [line for line in answer.text.split("\n") if line.startswith("said later")] == [
+        f"said later, now: [{short_id(other)}] The seal and the walrus may be touched.",
+        f"said later, 1 d ago: [{short_id(event)}] You may feed the walrus again.",
+    ]
+    assert [memory["id"] for memory in answer.data["later"]] == [other, event]
+    assert "later" not in agent.ok("get_memory", memory_id=other).data
+
+
 def test_short_ids_in_results_are_accepted_by_tools(agent: Agent) -> None:
     agent.remember("The walrus sleeps")
     [short] = re.findall(r"\[([0-9a-f]{8})\]", agent.ok("recall", query="walrus").text)

@@ -25,10 +25,12 @@ from opencode_memory.cli.parameters import (
     period_options,
     scope_option,
 )
+from opencode_memory.context.arrangement import list_later
 from opencode_memory.context.session_results import turn_data
 from opencode_memory.errors import NotFoundError
 from opencode_memory.models import ALL_PROJECTS, Category, HistoryEntry, Status, Turn
 from opencode_memory.text.clock import age
+from opencode_memory.text.formatting import short_id
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 MESSAGE: Final = "msg_"
 """Prefix of the ids of OpenCode's messages."""
 _AROUND: Final = 2
+_MOST_LATER: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +135,7 @@ def show(run: Invocation, *, ids: tuple[str, ...], related: bool) -> None:
         turns = [turn for message in messages for turn in find_around(store, message)]
         memories = [store.get(id_) for id_ in ids if not id_.startswith(MESSAGE)]
         neighbours = {memory.id: store.related(memory.id) if related else [] for memory in memories}
+        later = {memory.id: list_later(store, memory)[:_MOST_LATER] for memory in memories}
     if run.out.as_json:
         shown = [{"memory": memory, "related": neighbours[memory.id]} if related else memory for memory in memories]
         run.out.json({"memories": shown} | ({"turns": [turn_data(turn) for turn in turns]} if turns else {}))
@@ -142,6 +146,11 @@ def show(run: Invocation, *, ids: tuple[str, ...], related: bool) -> None:
         if number or turns:
             run.out.line()
         print_memory(run.out, memory, at=run.started_at)
+        for one in later[memory.id]:
+            said = f"said later, {age(one.time, at=run.started_at)}, {short_id(one.id)}"
+            run.out.line()
+            run.out.line(dim(said))
+            run.out.excerpt(one.content, indent="    ", lines=1)
         for neighbour in neighbours[memory.id]:
             run.out.line()
             run.out.line(bold(neighbour.kind), dim(f"  {format_facts(neighbour.memory, at=run.started_at)}"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.entry import GROUPS, OTHERS, Entry
 from opencode_memory.context.folding import Folded
+from opencode_memory.models import Memory, Status
 from opencode_memory.store.learning_state import SAID_LATER
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 _ORDER: Final = {group: place for place, group in enumerate(GROUPS)}
 _MOST_LINKS: Final = 400
+_MOST_RELATED: Final = 50
+_LATER: Final = frozenset({SAID_LATER, "contradicts"})
+"""Kinds of links between a statement and what was said later."""
 
 
 def quote_later(
@@ -47,6 +51,13 @@ def quote_later(
     for id_, entry in by_id.items():
         if id_ not in quoted:
             yield replace(entry, later=by_id[quotes[id_]].memory) if id_ in quotes else entry
+
+
+def list_later(store: MemoryStore, memory: Memory) -> list[Memory]:
+    """Return the active memories that were said later about a memory, or against it, newest first."""
+    linked = (one.memory for one in store.related(memory.id, limit=_MOST_RELATED) if one.kind in _LATER)
+    later = [one for one in linked if one.status is Status.ACTIVE and one.time > memory.time]
+    return sorted(later, key=lambda one: one.time, reverse=True)
 
 
 def sort_entries(entries: Sequence[Entry], folded: Iterable[Folded]) -> list[Entry]:

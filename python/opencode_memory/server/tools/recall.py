@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from opencode_memory import entities
+from opencode_memory.context.arrangement import list_later
 from opencode_memory.context.results import NEAR_MISSES, Result, cut
 from opencode_memory.context.session_results import present_all, turn_data
 from opencode_memory.errors import InvalidInputError, NotFoundError
@@ -36,7 +37,7 @@ from opencode_memory.server.tools.argument_types import (
 )
 from opencode_memory.text.clock import age, parse_when
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import format_count
+from opencode_memory.text.formatting import format_count, short_id
 from opencode_memory.text.json_values import to_json
 
 _HIT: Final = {
@@ -59,6 +60,8 @@ _TURN_BYTES: Final = 2_000
 _WHOLE_TEXTS: Final = 10
 _LIST_BYTES: Final = 12_000
 _WHOLE_BYTES: Final = 1_000_000
+_MOST_LATER: Final = 3
+_LATER_BYTES: Final = 200
 """Larger than any memory with its indentation."""
 _ID_LENGTH: Final = 6
 _LONGEST_ID: Final = 64
@@ -169,6 +172,7 @@ def get_memory(
 
 def _open(call: Call, memory: Memory) -> Answer:
     history = call.store.history(memory.id)
+    later = [one for one in list_later(call.store, memory) if _may_see(call, one)][:_MOST_LATER]
     source = memory.source
     place = f"{source.file}:{source.line}" if source.file and source.line else source.file
     origin = ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit)))
@@ -184,12 +188,19 @@ def _open(call: Call, memory: Memory) -> Answer:
         f"tags: {one_line(', '.join(memory.tags))}" if memory.tags else None,
         f"source: {one_line(origin)}" if origin else None,
         f"replaced by: {memory.superseded_by}" if memory.superseded_by else None,
+        *(
+            f"said later, {age(one.time, at=call.at)}: [{short_id(one.id)}] {one_line(one.content, _LATER_BYTES)}"
+            for one in later
+        ),
         f"history: {changes}" if changes else None,
     )
     steps = [
         {"at": change.at, "kind": change.kind, "actor": change.actor, "undone": change.undone} for change in history
     ]
-    return Answer(text, {"memory": memory_data(memory, most_bytes=None), "history": steps})
+    data: dict[str, Any] = {"memory": memory_data(memory, most_bytes=None), "history": steps}
+    if later:
+        data["later"] = [memory_data(one) for one in later]
+    return Answer(text, data)
 
 
 @tool(reads=True, answers=shape(linked="array"))
