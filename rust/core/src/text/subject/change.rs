@@ -11,7 +11,9 @@ const NEAR: f32 = 0.6;
 pub(super) fn compare_change(newer: &Claim, older: &Claim, cosine: Option<f32>) -> Relation {
     // "5433 instead of 5432" explains that the port is 5433.
     let mut values = older.values.iter().filter(|value| value.kind != Kind::Word).peekable();
-    let gives_the_same = values.peek().is_some() && values.all(|value| newer.values.contains(value));
+    let gives_the_same = !newer.rejected_values.is_empty()
+        && values.peek().is_some()
+        && values.all(|value| newer.values.contains(value));
     if newer.cue == Cue::None || gives_the_same {
         return Relation::Unrelated;
     }

@@ -152,11 +152,11 @@ impl<'t> Statement<'t> {
         let mut found = Relation::Unrelated;
         if !newer.claim.adds {
             let are_opposite = || contradicts(&newer.tokens, &older.tokens);
-            found = compare_claims(&newer.claim, &older.claim, are_opposite, cosine);
+            found = compare_things(&newer.claim, &older.claim, are_opposite, cosine);
         }
         for clause in self.clauses.iter().filter(|clause| !clause.is_tentative && !clause.adds) {
             if !matches!(found, Relation::Replaces(_))
-                && let replaces @ Relation::Replaces(_) = compare_claims(clause, &older.claim, || false, cosine)
+                && let replaces @ Relation::Replaces(_) = compare_things(clause, &older.claim, || false, cosine)
             {
                 found = replaces;
             }
@@ -165,9 +165,6 @@ impl<'t> Statement<'t> {
             Relation::Replaces(_) if newer.claim.is_tentative => Relation::Contradicts(reasons::TENTATIVE),
             Relation::Replaces(_) if newer.claim.is_hypothetical_against(&older.claim) => {
                 Relation::Contradicts(reasons::ELSEWHERE)
-            }
-            Relation::Replaces(_) if newer.claim.has_other_subject(&older.claim) => {
-                Relation::Contradicts(reasons::PERHAPS_ELSEWHERE)
             }
             // "The linter was removed by accident" does not end "run the linter before every commit".
             Relation::Replaces(_) if older.claim.commands && !self.is_wish() => {
@@ -178,6 +175,14 @@ impl<'t> Statement<'t> {
             }
             other => other,
         }
+    }
+}
+
+/// Compare two claims. One about another thing replaces none: "the sister project uses Vitest instead of Jest".
+fn compare_things(newer: &Claim, older: &Claim, are_opposite: impl Fn() -> bool, cosine: Option<f32>) -> Relation {
+    match compare_claims(newer, older, are_opposite, cosine) {
+        Relation::Replaces(_) if newer.has_other_subject(older) => Relation::Contradicts(reasons::PERHAPS_ELSEWHERE),
+        other => other,
     }
 }
 

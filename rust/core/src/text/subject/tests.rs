@@ -193,6 +193,11 @@ fn a_rule_for_the_future_gives_the_new_value() {
             "The backend returns HTTP 403 for missing rights, not 500.",
         ),
         ("Always rebase feature branches.", "dont rebase feature branches"),
+        ("Hotfixes are merged into release/1.x.", "Hotfixes no longer go into release/1.x, they go into release/2.x."),
+        (
+            "Python dependencies are managed with poetry.",
+            "The lockfile is uv.lock, Python dependencies are managed with uv",
+        ),
         ("Commit messages follow Conventional Commits.", "We don't follow conventional commits any more."),
         ("Builds run on Jenkins.", "Builds don't run on jenkins any more."),
         ("Write commit messages in German.", "From now on write commit messages in English."),
