@@ -1,12 +1,13 @@
-"""Messages that the user undoes: what was found in them waits or is forgotten, and what they stored is taken back."""
+"""Handles messages that the user undoes: findings wait or are forgotten, and stored memories are taken back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opencode_memory.learning.extraction.session_state import SessionState
-from opencode_memory.learning.extraction.undo import apply_undo, forget_messages, forget_statements, list_undone
+from opencode_memory.learning.extraction.undo import apply_undo, forget_messages, forget_statements, split_pending
 from opencode_memory.learning.session_writes import name_message, retry_on_conflict
 from opencode_memory.learning.take_back import list_stored, take_back
 from opencode_memory.store.learning_state import Batch
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def note_undone(store: MemoryStore, session: str, undone: UndoneMessages, *, project: str | None) -> tuple[str, ...]:
-    """Hold or forget what was found in messages that the user has undone, and take back what they stored.
+    """Forget what was found in messages that were removed after an undo, and take back what they stored.
+
+    What was found in messages that can be redone waits. The state names the removed messages until the last note of the
+    undo. So the next note goes on where a process has died, and takes back a memory that came back in between.
 
     Args:
         store: The store.
@@ -32,34 +36,45 @@ def note_undone(store: MemoryStore, session: str, undone: UndoneMessages, *, pro
         BusyError: Other processes write the same session all the time.
     """
 
-    def attempt() -> frozenset[str]:
+    def note() -> tuple[str, ...]:
         version, stored = store.learning.open(session)
         before = SessionState.from_json(stored)
-        gone = list_undone(before, undone)
-        memories = list_stored(store, session, gone)
+        state = apply_undo(before, undone)
+        memories = list_stored(store, session, state.removed)
         state = forget_statements(
-            apply_undo(before, undone),
+            state,
             (memory.content for memory in memories),
             (memory.topic for memory in memories if memory.topic),
         )
-        if state != before or gone:
+        if state != before or memories:
             forms = (memory.metadata.get("seen_as") for memory in memories)
             # A reader that has read the messages before must not process them any more.
-            names = [name_message(session, message) for message in sorted(gone)]
+            names = [name_message(session, message) for message in state.removed]
             known = store.learning.are_processed(names)
             store.learning.write(
                 Batch(
                     session=session,
                     version=version,
-                    state=state.to_json(),
+                    state=state.trim().to_json(),
                     processed=[name for name, is_known in zip(names, known, strict=True) if not is_known],
                     sightings=[(project, form, -1) for form in forms if isinstance(form, str)],
                 )
             )
-        return gone
+        return state.removed
 
-    # The state comes first. If the process dies in between, the memories stay, and the same words can be learned again.
-    return take_back(store, session, retry_on_conflict(attempt, session))
+    def close() -> None:
+        version, stored = store.learning.open(session)
+        state = SessionState.from_json(stored)
+        if state.undone_since is None:
+            left = tuple(message for message in state.removed if message not in removed)
+            store.learning.write(Batch(session=session, version=version, state=replace(state, removed=left).to_json()))
+
+    # The state comes first. If the process dies in between, the next note takes the memories back.
+    removed = retry_on_conflict(note, session)
+    taken = take_back(store, session, removed)
+    if removed:
+        retry_on_conflict(close, session)
+    return taken
 
 
 def forget_missing(store: MemoryStore, session: str, existing: Callable[[], frozenset[str]]) -> None:
@@ -79,7 +94,7 @@ def forget_missing(store: MemoryStore, session: str, existing: Callable[[], froz
     def attempt() -> None:
         version, stored = store.learning.open(session)
         state = SessionState.from_json(stored)
-        known = frozenset(candidate.message for candidate in (*state.pending, *state.held) if candidate.message)
+        known = frozenset(candidate.message for candidate in state.pending if candidate.message)
         present = existing() if known else known
         missing = frozenset(message for message in known - present if message < max(present, default=""))
         if missing:
@@ -91,4 +106,5 @@ def forget_missing(store: MemoryStore, session: str, existing: Callable[[], froz
 
 def has_pending(store: MemoryStore, session: str) -> bool:
     """Return whether anything that was found in a session, and is not undone, is not stored yet."""
-    return bool(SessionState.from_json(store.learning.open(session)[1]).pending)
+    ready, _ = split_pending(SessionState.from_json(store.learning.open(session)[1]))
+    return bool(ready)

@@ -17,6 +17,7 @@ from opencode_memory import MemoryStore
 from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase
 from opencode_memory.hosts.opencode.feed.live_learning import LiveLearning
 from opencode_memory.hosts.opencode.feed.pages import Page
+from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.switches import Switches
 from opencode_memory.models import Source, Status
 from opencode_memory.projects.resolver import ProjectResolver
@@ -351,6 +352,42 @@ def test_state_is_written_before_memories_are_taken_back(
     rest(store, after_ms=300_000)
     [memory] = store.list(project="*")
     assert memory.source.message == "msg_2"
+
+
+@pytest.mark.parametrize("by", ["plugin", "database"])
+def test_next_note_takes_back_what_a_dead_process_left(
+    store: MemoryStore, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    session.say("msg_1", LEDGER)
+    rest(store)
+    session.undo("msg_1")
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryStore, "undo", fail)
+        with pytest.raises(RuntimeError):
+            session.remove("msg_1")
+    # The process died after it had written the state.
+    assert learned(store) == [LEDGER]
+    if by == "plugin":
+        reconnect(store, session, tmp_path).undo(None)
+    else:
+        with FakeOpenCode(tmp_path / "opencode.db") as fake:
+            fake.session(SESSION)
+            fake.user(SESSION, "msg_2", NEXT, at=1_000)
+            fake.agent(SESSION, "msg_3", "Done.", at=1_001)
+            make_reader(store, fake.path).read(at_ms=LATE_MS)
+    assert learned(store) == []
+    assert SessionState.from_json(store.learning.open(SESSION)[1]).removed == ()
+
+
+@pytest.mark.parametrize("id_", ["", "msg_" + "9" * 600_000])
+def test_id_that_no_message_can_have_undoes_nothing(store: MemoryStore, session: Session, id_: str) -> None:
+    session.say("msg_1", LEDGER)
+    session.undo("msg_1")
+    session.remove(id_)
+    session.undo(id_)
+    session.take(IDLE)
+    rest(store)
+    assert learned(store) == [LEDGER]
 
 
 def fail(*_: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeGuard
 
 PROTOCOL: Final = 1
 """Version of the messages between the plugin and the server; the server refuses a plugin with another version."""
@@ -20,6 +20,7 @@ OWN_TITLE: Final = "opencode-memory: "
 LOOP_TITLE: Final = "loop: "
 """Start of the titles of sessions in which loops work. A program writes their prompts, but they are learned from."""
 _LOOP_PARENT: Final = "loop"
+_LONGEST_ID: Final = 200
 
 
 def find_parent(title: str, parent: str | None) -> str | None:
@@ -39,4 +40,9 @@ def find_undone(revert: object) -> str | None:
             command of OpenCode does.
     """
     message = revert.get("messageID") if isinstance(revert, Mapping) and not revert.get("partID") else None
-    return message if isinstance(message, str) and message else None
+    return message if is_message_id(message) else None
+
+
+def is_message_id(value: object) -> TypeGuard[str]:
+    """Return whether a value can be the id of a message. The ids of undone messages are stored, so each is limited."""
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_ID

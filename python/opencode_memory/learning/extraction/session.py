@@ -39,7 +39,7 @@ from opencode_memory.learning.extraction.statements import (
     list_retracted,
 )
 from opencode_memory.learning.extraction.summary import describe_goal, describe_outcome, summarize_session
-from opencode_memory.learning.extraction.undo import forget_statements, is_undone
+from opencode_memory.learning.extraction.undo import forget_statements, split_pending
 from opencode_memory.models import Category
 from opencode_memory.text.pasted import strip_private
 
@@ -112,7 +112,7 @@ def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionS
     """Finish an idle session: all pending candidates and its summary are ready."""
     message = Message(id="", at_ms=at_ms, events=(SessionEnd(),), digest="")
     state, ready = step(info, state, message)
-    # What is undone now may be redone, and its summary is written then.
+    # While messages are undone, no summary is written: a redo may bring them back.
     is_closed = info.parent is None and state.own > 0 and state.undone_since is None
     closing = summarize_session(info.id, state) if is_closed else None
     return state, ready if closing is None else (*ready, closing.with_source("", at_ms))
@@ -120,13 +120,18 @@ def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionS
 
 def _release(state: SessionState, event: Event) -> tuple[SessionState, tuple[Candidate, ...]]:
     """Return the candidates that can no longer be retracted after an event."""
-    if isinstance(event, UserText):
-        gone = list_retracted(event.text, [candidate for candidate in state.pending if candidate.is_persons])
-        kept = tuple(candidate for candidate in state.pending if candidate not in gone)
-        return replace(forget_statements(state, (candidate.content for candidate in gone)), pending=()), kept
-    if isinstance(event, SessionEnd | Compaction):
-        return replace(state, pending=()), state.pending
-    return state, ()
+    if not isinstance(event, UserText | SessionEnd | Compaction):
+        return state, ()
+    ready, waiting = split_pending(state)
+    # If two candidates have the same topic, the later one wins.
+    last = {candidate.topic: candidate for candidate in ready}
+    ready = tuple(one for one in ready if one.topic is None or one is last[one.topic])
+    state = replace(state, pending=waiting)
+    if not isinstance(event, UserText):
+        return state, ready
+    gone = list_retracted(event.text, [candidate for candidate in ready if candidate.is_persons])
+    state = forget_statements(state, (candidate.content for candidate in gone))
+    return state, tuple(candidate for candidate in ready if candidate not in gone)
 
 
 def _process_event(
@@ -192,8 +197,6 @@ def _process_tool_call(
 def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
     if not found:
         return state
-    # If two candidates have the same topic, the later one wins.
-    topics = {candidate.topic for candidate in found if candidate.topic is not None}
     open_ones = {
         **dict(state.blockers),
         **{
@@ -204,7 +207,6 @@ def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
     }
     over = {candidate.topic for candidate in found if "resolved" in candidate.tags}
     state = replace(state, blockers=tuple((topic, text) for topic, text in open_ones.items() if topic not in over))
-    kept = tuple(candidate for candidate in state.pending if candidate.topic not in topics)
     said = injected_text.add_texts(
         state.proposed,
         (
@@ -213,9 +215,7 @@ def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
             if not candidate.is_weak and (candidate.is_persons or candidate.category is Category.FACT)
         ),
     )
-    held = [candidate for candidate in found if is_undone(candidate.message, state.undone_since)]
-    pending = [candidate for candidate in found if not is_undone(candidate.message, state.undone_since)]
-    return replace(state, pending=(*kept, *pending), held=(*state.held, *held), proposed=said)
+    return replace(state, pending=(*state.pending, *found), proposed=said)
 
 
 def _is_repeated(candidate: Candidate, state: SessionState) -> bool:

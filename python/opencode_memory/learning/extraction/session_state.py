@@ -12,6 +12,7 @@ MOST_FAILURES: Final = 12
 MOST_FILES: Final = 40
 MOST_COMMANDS: Final = 60
 MOST_PENDING: Final = 60
+MOST_REMOVED: Final = 1000
 MOST_SAID: Final = 3000
 MOST_BLOCKERS: Final = 20
 LONGEST_TEXT: Final = 1500
@@ -77,8 +78,8 @@ class SessionState:
         passed: Number of successes of each command, by its normalised form.
         files: Edited files, the last one first.
         pending: Candidates that the user's next message may still retract.
-        held: Candidates of messages that the user has undone and may redo.
-        undone_since: Id of the first of these messages; None if there is none.
+        undone_since: Id of the first message that the user has undone and may redo; None if there is none.
+        removed: Ids of undone messages that were removed, until what they stored is taken back.
         injected: Hashes of memories that were injected into the session.
         proposed: Hashes of statements that were already proposed from the session.
         blockers: Topics and texts of unresolved blockers that were found in the session.
@@ -100,8 +101,8 @@ class SessionState:
     passed: tuple[tuple[str, int], ...] = ()
     files: tuple[str, ...] = ()
     pending: tuple[Candidate, ...] = field(default=())
-    held: tuple[Candidate, ...] = field(default=())
     undone_since: str | None = None
+    removed: tuple[str, ...] = ()
     injected: tuple[int, ...] = ()
     proposed: tuple[int, ...] = ()
     typed: tuple[int, ...] = ()
@@ -121,7 +122,7 @@ class SessionState:
             files=tuple(name[-LONGEST_NAME:] for name in self.files[:MOST_FILES]),
             solved=self.solved[-MOST_FAILURES:],
             pending=self.pending[-MOST_PENDING:],
-            held=self.held[-MOST_PENDING:],
+            removed=self.removed[-MOST_REMOVED:],
             goal=self.goal[:LONGEST_TEXT],
             outcome=self.outcome[:LONGEST_TEXT],
             action=self.action[-LONGEST_TEXT:],
@@ -152,8 +153,8 @@ class SessionState:
             "pending": [candidate.as_json() for candidate in self.pending],
             # An earlier version does not know these names.
             **({"goal_from": self.goal_from} if self.goal_from else {}),
-            **({"held": [candidate.as_json() for candidate in self.held]} if self.held else {}),
             **({"undone_since": self.undone_since} if self.undone_since else {}),
+            **({"removed": self.removed} if self.removed else {}),
         }
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -162,9 +163,7 @@ class SessionState:
         """Parse stored JSON; missing members (``{}``) get their defaults."""
         value: dict[str, Any] = {_FIELDS.get(name, name): stored for name, stored in json.loads(text).items()}
         failures = tuple((key, Failure.from_json(failure)) for key, failure in value.pop("failures", ()))
-        pending, held = (
-            tuple(Candidate.from_json(candidate) for candidate in value.pop(name, ())) for name in ("pending", "held")
-        )
+        pending = tuple(Candidate.from_json(candidate) for candidate in value.pop("pending", ()))
         blockers = tuple((topic, content) for topic, content in value.pop("blockers", ()))
         passed = tuple((key, times) for key, times in value.pop("passed", ()))
         # A later version may have stored members that this one does not know.
@@ -174,4 +173,4 @@ class SessionState:
             for name, stored in value.items()
             if name in known
         }
-        return cls(failures=failures, pending=pending, held=held, passed=passed, blockers=blockers, **plain)
+        return cls(failures=failures, pending=pending, passed=passed, blockers=blockers, **plain)

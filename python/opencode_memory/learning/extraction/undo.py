@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import UndoneMessages
 from opencode_memory.learning.extraction.injected_text import hash_triples
 from opencode_memory.learning.extraction.session_state import SessionState
@@ -13,29 +14,28 @@ from opencode_memory.learning.extraction.session_state import SessionState
 def apply_undo(state: SessionState, undone: UndoneMessages) -> SessionState:
     """Return the state after an undo, a redo, or the end of both.
 
-    Candidates of messages that can be redone are held: they become no memories, and a redo makes them pending again.
-    Those of messages that are undone for good are forgotten, so that the same statement can be proposed again.
+    Candidates of messages that can be redone are kept. Those of messages that were removed after an undo are forgotten,
+    so that the same statement can be proposed again. Messages that were removed without an undo were removed by another
+    program, and count further.
     """
-    since = state.undone_since if undone.keeps_since else undone.since
-    state = forget_messages(state, list_undone(state, undone))
-    known = (*state.pending, *state.held)
+    removed = [message for message in undone.removed if is_undone(message, state.undone_since)]
     return replace(
-        state,
-        undone_since=since,
-        pending=tuple(candidate for candidate in known if not is_undone(candidate.message, since)),
-        held=tuple(candidate for candidate in known if is_undone(candidate.message, since)),
+        forget_messages(state, removed),
+        undone_since=state.undone_since if undone.keeps_since else undone.since,
+        removed=tuple(dict.fromkeys((*state.removed, *removed))),
     )
 
 
-def list_undone(state: SessionState, undone: UndoneMessages) -> frozenset[str]:
-    """Return the removed messages that an undo had marked before. Others were removed by another program."""
-    return frozenset(message for message in undone.removed if is_undone(message, state.undone_since))
+def split_pending(state: SessionState) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
+    """Return the pending candidates that may become memories, and those that wait because their message is undone."""
+    since = state.undone_since
+    ready = tuple(candidate for candidate in state.pending if not is_undone(candidate.message, since))
+    return ready, tuple(candidate for candidate in state.pending if is_undone(candidate.message, since))
 
 
 def forget_messages(state: SessionState, messages: Collection[str]) -> SessionState:
     """Return the state without the candidates and the request of some messages."""
-    known = (*state.pending, *state.held)
-    gone = [candidate for candidate in known if candidate.message in messages]
+    gone = [candidate for candidate in state.pending if candidate.message in messages]
     state = forget_statements(
         state, (candidate.content for candidate in gone), (candidate.topic for candidate in gone if candidate.topic)
     )
@@ -43,7 +43,6 @@ def forget_messages(state: SessionState, messages: Collection[str]) -> SessionSt
     return replace(
         state,
         pending=tuple(candidate for candidate in state.pending if candidate.message not in messages),
-        held=tuple(candidate for candidate in state.held if candidate.message not in messages),
         goal="" if had_goal else state.goal,
         goal_from="" if had_goal else state.goal_from,
     )

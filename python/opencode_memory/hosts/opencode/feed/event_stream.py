@@ -34,7 +34,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.hosts.opencode.contract import find_parent, find_undone
+from opencode_memory.hosts.opencode.contract import find_parent, find_undone, is_message_id
 from opencode_memory.hosts.opencode.feed.messages import created_ms, extract_essence, is_finished, read_message
 from opencode_memory.learning.extraction.events import Message, SessionInfo, UndoneMessages
 
@@ -103,7 +103,6 @@ class _Session:
     since: int | None = None
     # Id of the first message that is undone and can be redone.
     undone_since: str | None = None
-    removed: tuple[str, ...] = ()
     drafts: dict[str, _Draft] = field(default_factory=dict)
     done: OrderedDict[str, None] = field(default_factory=OrderedDict)
 
@@ -151,7 +150,7 @@ class LiveFeed:
             case "message.part.updated", {"part": {"id": str(), "messageID": str()} as part}:
                 if (session := self._find_session(properties, part)) is not None:
                     yield from self._add_part(session, part)
-            case "message.removed", {"messageID": str(message)}:
+            case "message.removed", {"messageID": message} if is_message_id(message):
                 yield from self._remove_message(properties, message, directory)
             case "message.part.removed", {"messageID": str(message), "partID": str(part)}:
                 session = self._find_session(properties)
@@ -195,17 +194,14 @@ class LiveFeed:
         else:
             session.info = known
         self._sessions.move_to_end(name)
-        followed = self._sessions[name]
+        self._sessions[name].undone_since = since
         if has_news:
-            # All removed ones again: a memory that one of them had replaced may only be back now.
-            yield _note_undone(known, UndoneMessages(since=since, removed=followed.removed))
-        followed.undone_since, followed.removed = since, followed.removed if followed.undone_since == since else ()
+            yield _note_undone(known, UndoneMessages(since=since))
 
     def _remove_message(self, properties: Mapping[str, Any], message: str, directory: str) -> Iterator[Batch]:
         session, name = self._find_session(properties), properties.get("sessionID")
         if session is not None:
             self._drop(session, message)
-            session.removed = (*session.removed, message)[-self._limits.done :]
             yield _note_undone(session.info, UndoneMessages(since=session.undone_since, removed=(message,)))
         elif isinstance(name, str):
             # OpenCode was started again since the undo. Learning knows whether there was one.
