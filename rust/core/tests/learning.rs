@@ -121,6 +121,23 @@ fn secret_in_extraction_state_is_redacted_and_purge_clears_the_state() {
 }
 
 #[test]
+fn purge_of_a_deleted_memory_clears_the_state_also_if_its_history_is_damaged() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let results = engine.learn(Batch { memories: vec![learned("Quoted text.")], ..batch(0) }).expect("learned");
+    let ids = [results[0].id.clone()];
+    engine.delete(&ids).expect("deleted");
+    let connection = rusqlite::Connection::open(engine.data_dir().join("store.db")).expect("a store");
+    let damage = "INSERT INTO history(operation, memory, at, kind, actor, before) \
+                  SELECT operation, memory, at, kind, actor, '{\"content\":\"Quo' FROM history WHERE before IS NOT NULL";
+    assert!(connection.execute(damage, []).expect("damaged") > 0);
+    engine.purge(&ids, &opencode_memory_core::index::catch_up::Control::none()).expect("purged");
+    assert_eq!(engine.learning("ses_1").expect("read").expect("known").state, "{}");
+    let left: i64 = connection.query_row("SELECT count(*) FROM history", [], |row| row.get(0)).expect("counted");
+    assert_eq!(left, 0);
+}
+
+#[test]
 fn merged_projects_share_seen_statements() {
     let dir = support::folder();
     let engine = open(dir.path());

@@ -2,6 +2,8 @@
 //!
 //! A row keeps the memory as it was *before* the change. The state after it is the next row's before, or the current row.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{WriteTx, memory};
@@ -134,10 +136,15 @@ pub fn has_later(connection: &Connection, change: &Recorded) -> Result<bool> {
     Ok(connection.prepare_cached(sql)?.query_row((&change.id, change.seq), |row| row.get(0))?)
 }
 
-/// The versions of a memory before each of its changes.
-pub fn versions(connection: &Connection, id: &str) -> Result<Vec<Memory>> {
-    let changes = collect(connection, "WHERE memory = ?1", [id])?;
-    Ok(changes.into_iter().filter_map(|change| change.before).collect())
+/// The sessions that the versions of a memory before its changes name. Damaged versions name none.
+pub fn sessions_of(connection: &Connection, id: &str) -> Result<BTreeSet<String>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT before ->> '$.session', before ->> '$.source.session' \
+         FROM history WHERE memory = ?1 AND json_valid(before)",
+    )?;
+    let rows = statement.query_map([id], |row| Ok([row.get::<_, Option<String>>(0)?, row.get(1)?]))?;
+    let named = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(named.into_iter().flatten().flatten().collect())
 }
 
 /// The last change of one memory that was not taken back.

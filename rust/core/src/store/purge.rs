@@ -1,7 +1,5 @@
 //! Permanent erasure: rows, history, vectors, links, free pages and the WAL.
 
-use std::collections::BTreeSet;
-
 use super::change::Op;
 use super::traces::UNUSED;
 use super::{Store, WriteTx, history, memory};
@@ -15,14 +13,9 @@ impl WriteTx<'_> {
             let mut traces = 0;
             let present = memory::by_id(self, id)?;
             // A memory that was deleted, or undone with its message, is only in the history.
-            let past = history::versions(self, id)?;
-            let sessions: BTreeSet<&String> = present
-                .iter()
-                .chain(&past)
-                .flat_map(|version| [&version.session, &version.source.session])
-                .flatten()
-                .collect();
-            self.forget_open(sessions)?;
+            let past = history::sessions_of(self, id)?;
+            let named = present.iter().flat_map(|memory| [&memory.session, &memory.source.session]).flatten();
+            self.forget_open(past.iter().chain(named))?;
             if let Some(found) = &present {
                 self.remove(found)?;
                 traces += 1;

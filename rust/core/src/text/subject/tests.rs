@@ -323,7 +323,7 @@ fn a_reminder_leaves_the_statement_that_it_names() {
         let found = compare(newer, older, Some(0.9));
         assert_eq!(found, Relation::Unrelated, "{older} | {newer}");
     }
-    // What is forgotten without a negation is still rejected.
+    // Without a negation, "forget" still rejects what follows.
     let found = compare("Forget the staging server.", "Deploy to the staging server before a release.", None);
     assert!(matches!(found, Relation::Replaces(_)), "{found:?}");
 }
