@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from opencode_memory.errors import ConfigError
-from opencode_memory.hosts.opencode.paths import find_user_file
+from opencode_memory.hosts.opencode.paths import global_folder, own_folder
 
 NAMES: Final = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
 """In the order in which OpenCode looks for them."""
@@ -46,10 +46,9 @@ def find_loaded_files(
     """
     if folder is not None and not environment.get("OPENCODE_DISABLE_PROJECT_CONFIG"):
         yield from _find_named(_find_folders(folder))
-    with suppress(ConfigError):  # The user has no home, and so no file.
-        yield find_user_file(environment)
-    home = environment.get("HOME") or environment.get("USERPROFILE")
-    yield from islice(_find_listed(instructions, folder, Path(home) if home else None), MOST_FILES)
+    with suppress(ConfigError):  # The environment names neither a folder nor a home.
+        yield _find_user_file(environment)
+    yield from islice(_find_listed(instructions, folder, _find_home(environment)), MOST_FILES)
 
 
 def _find_named(folders: Sequence[Path]) -> Iterator[Path]:
@@ -57,6 +56,24 @@ def _find_named(folders: Sequence[Path]) -> Iterator[Path]:
         if any(_exists(folder / name) for folder in folders):
             yield from (folder / name for folder in folders)
             return
+
+
+def _find_user_file(environment: Mapping[str, str]) -> Path:
+    """Return the file with the user's own instructions, which need not exist. OpenCode loads the first of several."""
+    own = own_folder(environment) / "AGENTS.md"
+    for file in (global_folder(environment) / "AGENTS.md", own):
+        if _exists(file):
+            return file
+    home = _find_home(environment)
+    without_claude = ("OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT")
+    if home is None or any(environment.get(name) for name in without_claude):
+        return own
+    return home / ".claude" / "CLAUDE.md"
+
+
+def _find_home(environment: Mapping[str, str]) -> Path | None:
+    home = environment.get("HOME") or environment.get("USERPROFILE")
+    return Path(home) if home else None
 
 
 def _find_listed(instructions: Sequence[str], folder: Path | None, home: Path | None) -> Iterator[Path]:

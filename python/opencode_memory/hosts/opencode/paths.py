@@ -24,24 +24,6 @@ def global_folder(environment: Mapping[str, str]) -> Path:
     return Path(chosen).absolute() if chosen else own_folder(environment)
 
 
-def find_user_file(environment: Mapping[str, str]) -> Path:
-    """Return the file with the user's own instructions, which need not exist. OpenCode loads the first of several.
-
-    Raises:
-        ConfigError: The environment names neither the folder nor a home.
-    """
-    chosen = environment.get("OPENCODE_CONFIG_DIR")
-    places = [Path(chosen).absolute()] if chosen else []
-    for place in (*places, own_folder(environment)):
-        if os.path.isfile(place / "AGENTS.md"):  # noqa: PTH113  Path.is_file raises an error as Path.is_dir does
-            return place / "AGENTS.md"
-    home = environment.get("HOME") or environment.get("USERPROFILE")
-    without_claude = ("OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT")
-    if home is None or any(environment.get(name) for name in without_claude):
-        return own_folder(environment) / "AGENTS.md"
-    return Path(home) / ".claude" / "CLAUDE.md"
-
-
 def work_tree_of(folder: Path) -> Path:
     """Return the work tree that contains a folder; outside a repository the folder itself."""
     repository = find_repository(folder)
