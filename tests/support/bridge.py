@@ -19,6 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 
 import opencode_memory
 from opencode_memory.hosts.opencode.contract import PROTOCOL
+from opencode_memory.store.ledger import Decision
 from support.mcp import TOKEN, World
 
 PATIENCE_SECONDS: Final = 30.0
@@ -38,6 +39,11 @@ def known(world: World, content: str, category: str = "fact", *, project: str | 
     id: str = world.store.remember(content, category=category, **where, **more).id
     world.store.indexes.embed_pending()
     return id
+
+
+def decisions(world: World, session: str = "ses_1") -> dict[str, Decision]:
+    """Return the decisions about the messages of a session, by the id of the message."""
+    return {decision.message: decision for decision in world.store.ledger.decisions(session)}
 
 
 def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:

@@ -14,19 +14,14 @@ from opencode_memory.context.block import HEAD
 from opencode_memory.context.decide import FOUND, Request, decide
 from opencode_memory.context.reasons import HEADLINE
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
-from opencode_memory.store.ledger import Decision
 from opencode_memory.text.formatting import short_id
-from support.bridge import DIRECTIVE, LONG, PROJECT, QUESTION, WALRUS, OpenCode, Plugin, known
+from support.bridge import DIRECTIVE, LONG, PROJECT, QUESTION, WALRUS, OpenCode, Plugin, decisions, known
 from support.mcp import Resident, World
 from support.stores import DAY_MS, NOW_MS
 
 BEES = "gitlab.com/group/bees"
 ABOUT_BEES = "The bee archive needs ninja: other builds corrupt the honey."
 ASKED_OF_BEES = "How do I build the bee archive?"
-
-
-def decisions(world: World, session: str = "ses_1") -> dict[str, Decision]:
-    return {decision.message: decision for decision in world.store.ledger.decisions(session)}
 
 
 # Blocks
@@ -92,6 +87,14 @@ def test_a_command_of_ours_is_not_looked_up_twice(world: World, plugin: Plugin) 
     told = plugin.ask("command", sessionID="ses_1", command="recall", arguments=QUESTION)["text"]
     assert WALRUS in told
     assert plugin.offered("msg_1", told, visible=["msg_0"]).keys() == {"msg_0"}
+
+
+def test_secrets_are_not_replayed(world: World, plugin: Plugin) -> None:
+    secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+    known(world, f"The walrus archive token is {secret}", "directive")
+    block = plugin.shown("msg_1", QUESTION)
+    assert "walrus archive token" in block
+    assert secret not in block
 
 
 # Once
@@ -304,6 +307,16 @@ def test_memory_learned_from_a_visible_message_is_not_shown(world: World, plugin
     assert plugin.shown("msg_2", QUESTION, visible=["msg_1"]) == ""
     assert WALRUS in plugin.shown("msg_2", QUESTION, session="ses_2")
     assert WALRUS in plugin.shown("msg_3", QUESTION)
+
+
+def test_a_memory_that_the_brief_quotes_in_full_is_not_shown_again(world: World, plugin: Plugin) -> None:
+    rule = known(world, DIRECTIVE, "directive", time=NOW_MS - 3 * DAY_MS)
+    said = known(world, "The linter may be skipped for the walrus archive again.", "event")
+    world.store.link(said, rule, "said_later")
+    first = plugin.shown("msg_1", "May I skip the linter for the walrus archive?")
+    assert first.count("skipped for the walrus archive") == 1
+    later = plugin.offered("msg_2", "May I skip the linter for the walrus archive?", visible=["msg_1"])
+    assert "skipped for the walrus archive" not in later.get("msg_2", "")
 
 
 # Whose
@@ -531,100 +544,3 @@ def test_facts_of_a_session_are_requested_once(world: World, server: Resident, f
     asked = [path for _, path in opencode.asked if path.startswith("/session/")]
     # An id is quoted, so it is always one segment of the path.
     assert asked == ["/session/ses_1", "/session/a%2F..%2Fb%3Fc"]
-
-
-# Files that OpenCode loads
-
-
-@pytest.mark.parametrize(
-    "instructions",
-    [["."], ["./"], ["a/" * 1_500 + "b"], ["x"] * 1_001, ["x" * 5_000], [5], "rules.md", None, {"a": 1}],
-    ids=["dot", "folder", "deep", "many", "long", "number", "text", "null", "object"],
-)
-def test_wrong_instructions_of_a_configuration_cost_no_memories(
-    world: World, plugin: Plugin, instructions: object
-) -> None:
-    known(world, DIRECTIVE, "directive")
-    assert DIRECTIVE in plugin.shown("msg_1", QUESTION, instructions=instructions)
-
-
-def test_file_of_the_configuration_is_not_repeated(world: World, plugin: Plugin, folder: Path) -> None:
-    known(world, DIRECTIVE, "directive")
-    known(world, WALRUS)
-    (folder / "RULES.md").write_text(f"* {DIRECTIVE}\n")
-    block = plugin.shown("msg_1", QUESTION, instructions=["RULES.md"])
-    assert WALRUS in block
-    assert DIRECTIVE not in block
-
-
-# Purged
-
-
-def test_a_purge_erases_the_block_and_it_is_never_replayed(
-    world: World, server: Resident, folder: Path, plugin: Plugin
-) -> None:
-    known(world, DIRECTIVE, "directive")
-    walrus = known(world, WALRUS)
-    assert WALRUS in plugin.shown("msg_1", QUESTION)
-    plugin.flush()
-    world.store.purge([walrus])
-    with Plugin(server.url, folder) as other:
-        assert other.offered("msg_1", QUESTION) == {}
-        later = other.offered("msg_2", QUESTION, visible=["msg_1"])
-    assert later.keys() == {"msg_2"}
-    assert WALRUS not in later["msg_2"]
-    # The directives were in the block that is no longer visible.
-    assert DIRECTIVE in later["msg_2"]
-    erased = decisions(world)["msg_1"]
-    assert (erased.state, erased.text, dict(erased.about)) == ("erased", "", {})
-
-
-@pytest.mark.parametrize("text", ["The linter may be skipped again.", "The linter may be skipped again. " * 9])
-def test_a_purge_erases_a_block_that_only_quotes_the_memory(
-    world: World, server: Resident, folder: Path, plugin: Plugin, text: str
-) -> None:
-    rule = known(world, DIRECTIVE, "directive", time=NOW_MS - 3 * DAY_MS)
-    said = known(world, text, "event")
-    world.store.link(said, rule, "said_later")
-    assert 'said later, now: "The linter may be skipped again.' in plugin.shown("msg_1", QUESTION)
-    plugin.flush()
-    assert said in {shown.memory for shown in decisions(world)["msg_1"].shown}
-    world.store.purge([said])
-    with Plugin(server.url, folder) as other:
-        assert other.offered("msg_1", QUESTION) == {}
-    assert decisions(world)["msg_1"].text == ""
-
-
-def test_a_memory_that_the_brief_quotes_in_full_is_not_shown_again(world: World, plugin: Plugin) -> None:
-    rule = known(world, DIRECTIVE, "directive", time=NOW_MS - 3 * DAY_MS)
-    said = known(world, "The linter may be skipped for the walrus archive again.", "event")
-    world.store.link(said, rule, "said_later")
-    first = plugin.shown("msg_1", "May I skip the linter for the walrus archive?")
-    assert first.count("skipped for the walrus archive") == 1
-    later = plugin.offered("msg_2", "May I skip the linter for the walrus archive?", visible=["msg_1"])
-    assert "skipped for the walrus archive" not in later.get("msg_2", "")
-
-
-def test_a_memory_that_is_purged_while_it_is_decided_on_is_not_shown(
-    world: World, plugin: Plugin, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    walrus = known(world, WALRUS)
-    usefulness = world.store.ledger.usefulness
-
-    def purged(memories: Any) -> Any:
-        found = usefulness(memories)
-        if walrus in memories:
-            world.store.purge([walrus])
-        return found
-
-    monkeypatch.setattr(world.store.ledger, "usefulness", purged)
-    assert plugin.offered("msg_1", QUESTION) == {}
-    assert decisions(world)["msg_1"].state == "nothing"
-
-
-def test_secrets_are_not_replayed(world: World, plugin: Plugin) -> None:
-    secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
-    known(world, f"The walrus archive token is {secret}", "directive")
-    block = plugin.shown("msg_1", QUESTION)
-    assert "walrus archive token" in block
-    assert secret not in block
