@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import opencode_memory
 from support.command_line import CommandLine
 
@@ -47,6 +49,13 @@ def test_redo_brings_back_the_last_undone_change(cli: CommandLine) -> None:
     cli.ok("redo")
     assert sorted(cli.contents()) == ["We deploy on Thursdays.", "We review on Fridays."]
     assert "undone nothing" in cli("redo").err
+
+
+@pytest.mark.parametrize("command", ["undo", "redo"])
+def test_all_finds_nothing_in_an_empty_store(cli: CommandLine, command: str) -> None:
+    said = cli(command, "--all").err
+    assert "in this store" in said
+    assert "--all" not in said
 
 
 def test_log_lists_operations_with_who_what_and_how_many(cli: CommandLine) -> None:

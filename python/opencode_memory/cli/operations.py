@@ -70,8 +70,11 @@ def log(run: Invocation, *, everything: bool, limit: int) -> int:
         ]
         run.out.table(rows)
     else:
-        more = "" if everything else " --all lists those of agents and other projects, too."
-        run.out.note(f"You have changed nothing in this project.{more}")
+        run.out.note(
+            "Nobody has changed anything in this store."
+            if everything
+            else "You have changed nothing in this project. --all lists changes of agents and in other projects, too."
+        )
     return DONE
 
 
@@ -130,7 +133,10 @@ def _find(store: MemoryStore, number: int | None, *, undone: bool, everything: b
         found = _list(store, everything=everything, undone=undone)
         if found:
             return found[0]
-        error = NotFoundError(f"you have {'undone' if undone else 'changed'} nothing in this project", id="")
+        what = "undone" if undone else "changed"
+        if everything:
+            raise NotFoundError(f"nobody has {what} anything in this store", id="")
+        error = NotFoundError(f"you have {what} nothing in this project", id="")
         error.hint = "`opencode-memory log --all` lists changes of agents and in other projects, --all takes them, too"
         raise error
     found = store.operations.list(before=number + 1, limit=1)
