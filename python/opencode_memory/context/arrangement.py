@@ -18,7 +18,7 @@ _ORDER: Final = {group: place for place, group in enumerate(GROUPS)}
 _MOST_LINKS: Final = 400
 _MOST_RELATED: Final = 50
 _LATER: Final = frozenset({SAID_LATER, "contradicts"})
-"""Kinds of links between a statement and what was said later."""
+"""Kinds of links from later words to the statement that they are about, or against."""
 
 
 def quote_later(
