@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from copy import copy
 from pathlib import Path
@@ -36,11 +36,23 @@ class Session:
     def __init__(self, live: LiveLearning, folder: Path) -> None:
         self.live = live
         self._folder = folder
+        self._waiting: list[dict[str, Any]] | None = None
         self.take(begun(folder))
 
     def take(self, *events: dict[str, Any]) -> None:
         for event in events:
-            self.live.take({"directory": str(self._folder), "events": [event]}, at_ms=NOW_MS)
+            if self._waiting is None:
+                self.live.take({"directory": str(self._folder), "events": [event]}, at_ms=NOW_MS)
+            else:
+                self._waiting.append(event)
+
+    def hold(self) -> None:
+        """Let the following events arrive together, as they do if the server is busy."""
+        self._waiting = []
+
+    def release(self) -> None:
+        events, self._waiting = self._waiting, None
+        self.live.take({"directory": str(self._folder), "events": events}, at_ms=NOW_MS)
 
     def say(self, message: str, text: str) -> None:
         self.take(*said(message, text, NOW_MS + int(message.removeprefix("msg_"))), IDLE)
@@ -102,6 +114,26 @@ def test_undone_statement_is_not_learned(store: MemoryStore, session: Session) -
     session.go_on("msg_1", message="msg_2", text="Please fix the failing test in ledger.py.")
     rest(store)
     assert learned(store) == []
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 1), (1, 2), (0, 2)])
+def test_events_of_an_undo_may_arrive_together(store: MemoryStore, session: Session, first: int, last: int) -> None:
+    session.say("msg_1", LEDGER)
+    session.say("msg_2", RULE)
+    rest(store)
+    assert sorted(learned(store)) == [RULE, LEDGER]
+    events: list[Callable[[], None]] = [
+        lambda: session.undo("msg_2"),
+        lambda: session.remove("msg_2"),
+        lambda: session.undo(None),
+    ]
+    for number, happen in enumerate(events):
+        if number == first:
+            session.hold()
+        happen()
+        if number == last:
+            session.release()
+    assert learned(store) == [LEDGER]
 
 
 def test_undone_statement_that_is_sent_again_is_learned(store: MemoryStore, session: Session) -> None:

@@ -18,10 +18,12 @@ def apply_undo(state: SessionState, undone: UndoneMessages) -> SessionState:
     so that the same statement can be proposed again. Messages that were removed without an undo were removed by another
     program, and count further.
     """
-    removed = [message for message in undone.removed if is_undone(message, state.undone_since)]
+    since = state.undone_since if undone.keeps_since else undone.since
+    # The note of an undo and that of the removal may come as one.
+    removed = [one for one in undone.removed if is_undone(one, state.undone_since) or is_undone(one, since)]
     return replace(
         forget_messages(state, removed),
-        undone_since=state.undone_since if undone.keeps_since else undone.since,
+        undone_since=since,
         removed=tuple(dict.fromkeys((*state.removed, *removed))),
     )
 
