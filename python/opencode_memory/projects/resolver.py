@@ -1,5 +1,8 @@
 """Finds the project of a folder. The only place that does: the CLI, the server, the worker and the feeds all use it.
 
+A repository whose remote is renamed stays in its project: its folder and its root commits are the same. So root commits
+are stored with each project, although the remotes decide as long as one of them is known.
+
 The resolver caches what a folder is recognised by, because reading root commits starts git. It never caches the name of
 a project: the user may rename or merge projects while a server or a worker runs, and a write under the old name would
 create the old project again.
@@ -35,26 +38,29 @@ class ProjectResolver:
         self._environment = environment
         self._lock = threading.Lock()
         self._identities: dict[Path, ProjectIdentity] = {}
+        # By folder and remotes, because another repository may come to the folder.
+        self._root_commits: dict[tuple[str | None, tuple[str, ...]], tuple[str, ...]] = {}
 
-    def identity(self, folder: Path) -> ProjectIdentity:
+    def identity(self, folder: Path, *, is_complete: bool = False) -> ProjectIdentity:
         """Return what the project of a folder is recognised by.
 
         A folder that no longer exists keeps the identity that it had; if it was never seen, only its path is known,
         because the repository around it may be another project. Remotes are read each time, root commits only once.
+
+        Args:
+            folder: The folder.
+            is_complete: Whether to read root commits although the remotes tell the project.
         """
-        with self._lock:
-            cached = self._identities.get(folder)
         if not folder.is_dir():
-            return cached or ProjectIdentity(folder=str(folder))
+            with self._lock:
+                return self._identities.get(folder) or ProjectIdentity(folder=str(folder))
         identity = identify(folder)
-        if not identity.remotes:
-            if cached is not None and cached.root_commits and cached.folder == identity.folder:
-                identity = replace(identity, root_commits=cached.root_commits)
-            else:
-                identity = with_root_commits(identity, environment=self._environment)
+        if is_complete or not identity.remotes or self._store.projects.needs_root_commits(identity):
+            identity = self._read_root_commits(identity)
         with self._lock:
             if len(self._identities) >= _MAX_FOLDERS:
                 self._identities.clear()
+                self._root_commits.clear()
             self._identities[folder] = identity
         return identity
 
@@ -68,16 +74,31 @@ class ProjectResolver:
 
     def ensure(self, folder: Path) -> str:
         """Return the name of the folder's project; creates the project if the store does not know it."""
-        name = self._store.projects.resolve(self.identity(folder))
+        identity = self.identity(folder)
+        if self._store.projects.resolve(identity, create=False) is None:
+            identity = self.identity(folder, is_complete=True)
+        name = self._store.projects.resolve(identity)
         if name is None:
             raise AssertionError("a created project has a name")
         return name
 
     def refresh(self, folder: Path) -> None:
         """Add what is new in the folder's identity, for example a remote, to its project, if the store knows it."""
-        identity = self.identity(folder)
-        if self._store.projects.resolve(identity, create=False) is not None:
-            self._store.projects.resolve(identity, create=True)
+        if self._store.projects.resolve(self.identity(folder), create=False) is not None:
+            self._store.projects.resolve(self.identity(folder, is_complete=True), create=True)
+
+    def _read_root_commits(self, identity: ProjectIdentity) -> ProjectIdentity:
+        key = (identity.folder, identity.remotes)
+        with self._lock:
+            known = self._root_commits.get(key)
+        if known is None:
+            known = with_root_commits(identity, environment=self._environment).root_commits
+            # Without a remote, a repository of today may have its first commit tomorrow. With one, the remote tells the
+            # project, and a failed attempt is not repeated: in a large repository it takes long.
+            if known or identity.remotes:
+                with self._lock:
+                    self._root_commits[key] = known
+        return replace(identity, root_commits=known)
 
     def of_session(self, directory: str) -> str | None:
         """Return the project of a session's directory, created if needed; None if the session names no directory."""

@@ -43,6 +43,13 @@ class Projects:
         """Return the name of an identity's project, or the name that it would get. Writes nothing."""
         return self._engine.project_name(*arguments.identity(identity))
 
+    def needs_root_commits(self, identity: ProjectIdentity) -> bool:
+        """Return whether only root commits, which an identity lacks, can tell which project it belongs to.
+
+        They do if a known project was seen in the folder of the identity with other remotes.
+        """
+        return self._engine.needs_root_commits(*arguments.identity(identity))
+
     def rename(self, old: str, new: str) -> None:
         """Rename a project.
 

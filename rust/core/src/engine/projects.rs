@@ -53,6 +53,11 @@ impl Engine {
         project::name_for(&*self.enter()?.store.read()?, identity)
     }
 
+    /// Whether only the first commits of an identity, which it lacks, can tell which project it belongs to.
+    pub fn needs_root_commits(&self, identity: &Identity) -> Result<bool> {
+        project::needs_roots(&*self.enter()?.store.read()?, identity)
+    }
+
     /// Rename a project.
     pub fn rename_project(&self, old: &str, new: &str) -> Result<()> {
         validate::project_name(new)?;

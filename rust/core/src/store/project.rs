@@ -2,6 +2,7 @@
 //!
 //! A remote decides; else the folder (worktrees share the common git folder); else the root commit. One root commit never
 //! merges two remotes, because forks and templates share it. A remote that is added later joins the project it is found in.
+//! So does a renamed remote, if folder and root commits are the same.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -90,6 +91,21 @@ pub fn find(connection: &Connection, identity: &Identity) -> Result<Option<i64>>
         }
     }
     unmarked(connection, identity)
+}
+
+/// Whether only its first commits can tell if an identity is that of a project which was seen in its folder with other
+/// remotes. Reading them takes longer than everything else here.
+pub fn needs_roots(connection: &Connection, identity: &Identity) -> Result<bool> {
+    let Some(folder) = &identity.folder else { return Ok(false) };
+    if !identity.root_commits.is_empty() || find(connection, identity)?.is_some() {
+        return Ok(false);
+    }
+    for project in projects_with_mark(connection, "folder", folder)? {
+        if !marks(connection, project, "root")?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A project that has this name and no marks yet is taken for the same project.

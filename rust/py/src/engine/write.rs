@@ -122,6 +122,17 @@ impl Engine {
         self.run(py, || self.core.project_name(&identity))
     }
 
+    fn needs_root_commits(
+        &self,
+        py: Python<'_>,
+        remotes: Vec<String>,
+        root_commits: Vec<String>,
+        folder: Option<String>,
+    ) -> PyResult<bool> {
+        let identity = Identity { remotes, root_commits, folder };
+        self.run(py, || self.core.needs_root_commits(&identity))
+    }
+
     fn rename_project(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
         self.run(py, || self.core.rename_project(old, new))
     }
