@@ -138,6 +138,17 @@ def test_a_merge_that_adds_nothing_is_not_a_change(store: MemoryStore) -> None:
     assert [entry.kind for entry in store.history(first.id)] == ["create"]
 
 
+def test_a_person_confirms_a_learned_memory_by_repeating_it(store: MemoryStore) -> None:
+    source = Source(tool="opencode", session="ses_1", message="msg_1")
+    first = store.acting_as("extracted").remember(
+        "said twice", trust="user", source=source, metadata={"evidence": "said twice"}
+    )
+    for _ in range(2):
+        store.remember("said twice")
+    assert store.get(first.id).verified_at == NOW
+    assert [(entry.kind, entry.actor) for entry in store.history(first.id)][1:] == [("merge", Trust.USER)]
+
+
 def test_a_merge_keeps_the_longer_life(store: MemoryStore) -> None:
     id = store.remember("short", ttl_seconds=60).id
     store.remember("short", ttl_seconds=600)

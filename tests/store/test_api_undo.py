@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from opencode_memory import ConflictError, Memory, MemoryStore, NotFoundError, RememberStatus, Trust
+from opencode_memory import ConflictError, InvalidInputError, Memory, MemoryStore, NotFoundError, RememberStatus, Trust
 from support.stores import NOW_MS, recalled, set_clock, texts
 
 
@@ -203,3 +203,42 @@ def test_undone_memory_can_be_written_again(store: MemoryStore) -> None:
     store.remember("a walrus")
     store.undo()
     assert store.remember("a walrus").status is RememberStatus.STORED
+
+
+LINT = "Always run `make lint` before you commit."
+NO_LINT = "You no longer need to run `make lint` before you commit."
+
+
+@pytest.mark.parametrize("change", ["pin", "tag", "redo"])
+def test_replaced_memory_that_was_changed_since_comes_back_with_its_change(store: MemoryStore, change: str) -> None:
+    old, new = (store.remember(text, category="convention").id for text in (LINT, NO_LINT))
+    match change:
+        case "pin":
+            store.pin(old)
+        case "tag":
+            store.edit(old, tags=["ci"])
+        case "redo":
+            store.undo(new)
+            [operation] = store.operations.list(undone=True)
+            store.operations.redo(operation.operation)
+    store.undo(new)
+    [memory] = store.list()
+    assert (memory.id, memory.superseded_by) == (old, None)
+    assert (memory.pinned, memory.tags) == (change == "pin", ("ci",) if change == "tag" else ())
+    [operation] = store.operations.list(undone=True, limit=1)
+    store.operations.redo(operation.operation)
+    assert [memory.id for memory in store.list()] == [new]
+
+
+def test_change_that_is_not_the_expected_one_is_not_undone(store: MemoryStore) -> None:
+    id_ = store.remember("a crimson walrus").id
+    [created] = store.history(id_)
+    store.pin(id_)
+    with pytest.raises(ConflictError, match="changed again since"):
+        store.undo(id_, operation=created.operation)
+    assert store.get(id_).pinned
+    store.undo(id_)
+    store.undo(id_, operation=created.operation)
+    assert store.list() == []
+    with pytest.raises(InvalidInputError, match="operation"):
+        store.undo(operation=created.operation)

@@ -154,6 +154,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "projects.list": lambda store, id: store.projects.list(),
     "projects.resolve": lambda store, id: store.projects.resolve(ProjectIdentity(folder="/x")),
     "projects.name_for": lambda store, id: store.projects.name_for(ProjectIdentity(folder="/x")),
+    "projects.needs_root_commits": lambda store, id: store.projects.needs_root_commits(ProjectIdentity(folder="/x")),
     "projects.rename": lambda store, id: store.projects.rename("app", "x"),
     "projects.merge": lambda store, id: store.projects.merge("app", "x"),
     "export_memories": lambda store, id: export_memories(store, io.StringIO()),

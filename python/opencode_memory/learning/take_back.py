@@ -23,8 +23,10 @@ _MOST_STEPS: Final = 100
 _log: Final = logging.getLogger(__name__)
 
 
-def list_stored(store: MemoryStore, session: str, messages: Collection[str]) -> list[Memory]:
+def list_stored(store: MemoryStore, session: str, messages: Collection[str]) -> list[tuple[Memory, int]]:
     """Return the memories that messages of a session stored, without those that somebody has changed since.
+
+    With each memory comes the number of the operation that stored its text.
 
     Args:
         store: The store.
@@ -35,8 +37,8 @@ def list_stored(store: MemoryStore, session: str, messages: Collection[str]) -> 
     for id_ in store.learning.find_from_messages(session, [*messages]) if messages else ():
         try:
             memory = store.get(id_)
-            if _is_last_change_of_message(store, memory):
-                found.append(memory)
+            if (operation := _find_operation(store, memory)) is not None:
+                found.append((memory, operation))
         except NotFoundError as error:
             _log.debug("a memory of an undone message is gone: %s", error)
     return found
@@ -51,18 +53,19 @@ def take_back(store: MemoryStore, session: str, messages: Collection[str]) -> tu
     taken: dict[str, None] = {}
     kept: set[str] = set()
     for _ in range(_MOST_STEPS):
-        left = [memory for memory in list_stored(store, session, messages) if memory.id not in kept]
+        left = [(memory.id, of) for memory, of in list_stored(store, session, messages) if memory.id not in kept]
         if not left:
             break
-        for id_ in _undo(store, (memory.id for memory in reversed(left)), kept):
+        for id_ in _undo(store, reversed(left), kept):
             taken[id_] = None
     return tuple(taken)
 
 
-def _undo(store: MemoryStore, ids: Iterable[str], kept: set[str]) -> Iterable[str]:
-    for id_ in ids:
+def _undo(store: MemoryStore, found: Iterable[tuple[str, int]], kept: set[str]) -> Iterable[str]:
+    for id_, operation in found:
         try:
-            store.undo(id_)
+            # Another process may have taken it back already, or a person may have edited the memory just now.
+            store.undo(id_, operation=operation)
         except (NotFoundError, ConflictError) as error:
             _log.info("memory %s of an undone message stays: %s", id_, error)
             kept.add(id_)
@@ -70,13 +73,11 @@ def _undo(store: MemoryStore, ids: Iterable[str], kept: set[str]) -> Iterable[st
             yield id_
 
 
-def _is_last_change_of_message(store: MemoryStore, memory: Memory) -> bool:
-    """Return whether the last change of a memory is the one that gave it the message that it is from."""
+def _find_operation(store: MemoryStore, memory: Memory) -> int | None:
+    """Return the operation that gave a memory the message that it is from; None if it was changed since."""
     changes = [change for change in store.history(memory.id) if not change.undone and change.kind not in _UNDO_KINDS]
     if not changes or changes[-1].actor not in _MACHINES:
-        return False
-    before = changes[-1].before
-    return before is None or (before.source.session, before.source.message) != (
-        memory.source.session,
-        memory.source.message,
-    )
+        return None
+    last, source = changes[-1], (memory.source.session, memory.source.message)
+    is_from_it = last.before is None or (last.before.source.session, last.before.source.message) != source
+    return last.operation if is_from_it else None

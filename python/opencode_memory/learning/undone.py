@@ -40,7 +40,7 @@ def note_undone(store: MemoryStore, session: str, undone: UndoneMessages, *, pro
         version, stored = store.learning.open(session)
         before = SessionState.from_json(stored)
         state = apply_undo(before, undone)
-        memories = list_stored(store, session, state.removed)
+        memories = [memory for memory, _ in list_stored(store, session, state.removed)]
         state = forget_statements(
             state,
             (memory.content for memory in memories),
@@ -102,6 +102,11 @@ def forget_missing(store: MemoryStore, session: str, existing: Callable[[], froz
             store.learning.write(Batch(session=session, version=version, state=left.to_json()))
 
     retry_on_conflict(attempt, session)
+
+
+def find_undone_since(store: MemoryStore, session: str) -> str | None:
+    """Return the id of the first message that counts as undone in the stored state; None if there is none."""
+    return SessionState.from_json(store.learning.open(session)[1]).undone_since
 
 
 def has_pending(store: MemoryStore, session: str) -> bool:

@@ -340,17 +340,28 @@ class MemoryStore:
         strength = arguments.number(weight, field="weight")
         self._engine.link(texts[0], texts[1], texts[2], 1.0 if strength is None else strength, texts[3])
 
-    def undo(self, id: str | Sequence[str] | None = None) -> builtins.list[HistoryEntry]:
+    def undo(
+        self, id: str | Sequence[str] | None = None, *, operation: int | None = None
+    ) -> builtins.list[HistoryEntry]:
         """Undo the last operation, or the last change of one memory, or of each of several (all or none).
+
+        Args:
+            id: The memory or memories; None for the last operation.
+            operation: Number of the operation that made the change, as ``history`` gives it. If there was another
+                change of the memory since, nothing is undone.
 
         Returns:
             The undone changes, newest first.
 
         Raises:
+            InvalidInputError: ``operation`` is given without ``id``.
             NotFoundError: There is nothing to undo.
-            ConflictError: A later change depends on it; undo that one first.
+            ConflictError: A later change depends on it, so undo that one first; or the last change is of another
+                operation.
         """
-        undone = self._engine.undo(None if id is None else arguments.ids(id))
+        if operation is not None and id is None:
+            raise InvalidInputError("operation: names the change of a memory, so it needs an id", field="operation")
+        undone = self._engine.undo(None if id is None else arguments.ids(id), operation)
         self._queue.notify()
         return [records.history_entry(change) for change in undone]
 

@@ -17,7 +17,6 @@ from opencode_memory import MemoryStore
 from opencode_memory.hosts.opencode.feed.database import OpenCodeDatabase
 from opencode_memory.hosts.opencode.feed.live_learning import LiveLearning
 from opencode_memory.hosts.opencode.feed.pages import Page
-from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.switches import Switches
 from opencode_memory.models import Source, Status
 from opencode_memory.projects.resolver import ProjectResolver
@@ -27,6 +26,8 @@ from support.opencode import FakeOpenCode
 from support.stores import NOW_MS, files_holding
 
 LEDGER = "We decided to use PostgreSQL for the ledger."
+LATER_MS = 300_000
+LATE_MS = NOW_MS + 10_000_000
 RULE = "From now on, always run `make lint` before you commit."
 
 
@@ -102,10 +103,14 @@ class Session:
         self.say(message, text)
 
 
+def begin(store: MemoryStore, folder: Path) -> Session:
+    live = LiveLearning(store, projects=ProjectResolver(store, {}), switches=Switches(), rest_seconds=60)
+    return Session(live, folder)
+
+
 @pytest.fixture
 def session(store: MemoryStore, tmp_path: Path) -> Session:
-    live = LiveLearning(store, projects=ProjectResolver(store, {}), switches=Switches(), rest_seconds=60)
-    return Session(live, tmp_path)
+    return begin(store, tmp_path)
 
 
 def test_undone_statement_is_not_learned(store: MemoryStore, session: Session) -> None:
@@ -357,6 +362,30 @@ def test_summary_is_written_only_when_nothing_is_undone(store: MemoryStore, sess
     assert any("Haskell" in text for text in learned(store))
 
 
+def test_purge_leaves_other_statements_that_are_not_stored_yet(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", LEDGER)
+    rest(store)
+    session.say("msg_2", RULE)
+    [memory] = store.list(project="*")
+    store.purge(memory.id)
+    rest(store, after_ms=LATER_MS)
+    assert learned(store) == [RULE]
+
+
+def test_purge_erases_the_text_from_the_state_of_a_fork(store: MemoryStore, tmp_path: Path, data_dir: Path) -> None:
+    blocked = "We are blocked: the missing Zanzibar credentials stop every deployment."
+    with FakeOpenCode(tmp_path / "opencode.db") as fake:
+        for session, first in (("ses_original", 1), ("ses_fork", 11)):
+            fake.session(session)
+            fake.user(session, f"msg_{first}", blocked, at=1_000)
+            fake.agent(session, f"msg_{first + 1}", "Done.", at=1_001)
+            make_reader(store, fake.path).read(at_ms=LATE_MS)
+    [memory] = store.list(project="*")
+    assert "Zanzibar" in store.learning.open("ses_fork")[1]
+    store.purge(memory.id)
+    assert files_holding(data_dir, "Zanzibar") == []
+
+
 def test_purge_of_an_undone_blocker_erases_its_text(store: MemoryStore, session: Session, data_dir: Path) -> None:
     session.say("msg_1", "We are blocked: the missing Zanzibar credentials stop every deployment.")
     rest(store)
@@ -386,29 +415,22 @@ def test_state_is_written_before_memories_are_taken_back(
     assert memory.source.message == "msg_2"
 
 
-@pytest.mark.parametrize("by", ["plugin", "database"])
-def test_next_note_takes_back_what_a_dead_process_left(
-    store: MemoryStore, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
-) -> None:
+def test_statement_that_the_person_stores_again_stays(store: MemoryStore, session: Session) -> None:
     session.say("msg_1", LEDGER)
     rest(store)
+    [memory] = store.list(project="*")
+    assert store.acting_as("user").remember(LEDGER, project=memory.project, category=memory.category).id == memory.id
     session.undo("msg_1")
-    with monkeypatch.context() as patched:
-        patched.setattr(MemoryStore, "undo", fail)
-        with pytest.raises(RuntimeError):
-            session.remove("msg_1")
-    # The process died after it had written the state.
+    session.go_on("msg_1", message="msg_2", text=NEXT)
     assert learned(store) == [LEDGER]
-    if by == "plugin":
-        reconnect(store, session, tmp_path).undo(None)
-    else:
-        with FakeOpenCode(tmp_path / "opencode.db") as fake:
-            fake.session(SESSION)
-            fake.user(SESSION, "msg_2", NEXT, at=1_000)
-            fake.agent(SESSION, "msg_3", "Done.", at=1_001)
-            make_reader(store, fake.path).read(at_ms=LATE_MS)
-    assert learned(store) == []
-    assert SessionState.from_json(store.learning.open(SESSION)[1]).removed == ()
+
+
+def test_undone_role_play_is_over(store: MemoryStore, session: Session) -> None:
+    session.say("msg_1", "Let's role play: you are a pirate captain and I am the cook.")
+    session.undo("msg_1")
+    session.go_on("msg_1", message="msg_2", text=LEDGER)
+    rest(store)
+    assert learned(store) == [LEDGER]
 
 
 @pytest.mark.parametrize("id_", ["", "msg_" + "9" * 600_000])
@@ -422,11 +444,8 @@ def test_id_that_no_message_can_have_undoes_nothing(store: MemoryStore, session:
     assert learned(store) == [LEDGER]
 
 
-def fail(*_: object) -> None:
+def fail(*_: object, **__: object) -> None:
     raise RuntimeError("killed")
-
-
-LATE_MS = NOW_MS + 10_000_000
 
 
 class TestDatabase:

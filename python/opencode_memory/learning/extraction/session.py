@@ -97,9 +97,11 @@ def step(
         event = _redact(raw)
         state, released = _release(state, event)
         ready += released
-        goal = state.goal
+        before = state
         state, found = _process_event(info, state, event, known)
-        state = state if state.goal == goal else replace(state, goal_from=message.id)
+        state = state if state.goal == before.goal else replace(state, goal_from=message.id)
+        if state.pretending != before.pretending:
+            state = replace(state, pretending_from=message.id if state.pretending else "")
         if isinstance(event, UserText | Feedback) and not info.parent:
             found = tuple(_mark_foreign(candidate, state.foreign) for candidate in found)
             state = replace(state, typed=provenance.add_typed(state.typed, event.text, state.foreign))

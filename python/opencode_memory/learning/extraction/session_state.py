@@ -74,6 +74,7 @@ class SessionState:
         offer: The agent's last text that offered options.
         offered_ago: Number of user messages since the offer.
         pretending: Whether a role play is going on.
+        pretending_from: Id of the message that began it.
         failures: Failing commands, by their normalised form.
         passed: Number of successes of each command, by its normalised form.
         files: Edited files, the last one first.
@@ -97,6 +98,7 @@ class SessionState:
     offer: str = ""
     offered_ago: int = 0
     pretending: bool = False
+    pretending_from: str = ""
     failures: tuple[tuple[str, Failure], ...] = ()
     passed: tuple[tuple[str, int], ...] = ()
     files: tuple[str, ...] = ()
@@ -153,6 +155,7 @@ class SessionState:
             "pending": [candidate.as_json() for candidate in self.pending],
             # An earlier version does not know these names.
             **({"goal_from": self.goal_from} if self.goal_from else {}),
+            **({"pretending_from": self.pretending_from} if self.pretending_from else {}),
             **({"undone_since": self.undone_since} if self.undone_since else {}),
             **({"removed": self.removed} if self.removed else {}),
         }

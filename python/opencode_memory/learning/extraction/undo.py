@@ -36,17 +36,20 @@ def split_pending(state: SessionState) -> tuple[tuple[Candidate, ...], tuple[Can
 
 
 def forget_messages(state: SessionState, messages: Collection[str]) -> SessionState:
-    """Return the state without the candidates and the request of some messages."""
+    """Return the state without the candidates and the request of some messages, and the role play that one began."""
     gone = [candidate for candidate in state.pending if candidate.message in messages]
     state = forget_statements(
         state, (candidate.content for candidate in gone), (candidate.topic for candidate in gone if candidate.topic)
     )
     had_goal = state.goal_from in messages
+    is_pretending = state.pretending and state.pretending_from not in messages
     return replace(
         state,
         pending=tuple(candidate for candidate in state.pending if candidate.message not in messages),
         goal="" if had_goal else state.goal,
         goal_from="" if had_goal else state.goal_from,
+        pretending=is_pretending,
+        pretending_from=state.pretending_from if is_pretending else "",
     )
 
 

@@ -246,12 +246,13 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
         after.source = new.source.clone();
     }
     after.metadata = merge_metadata(&twin.metadata, &new.metadata);
-    if after != *twin {
+    // Only the user confirms a memory. An agent that repeats a statement does not, and neither does a sentence that was
+    // learned from a session.
+    let is_quoted = metadata_member(&new.metadata, "evidence").is_some_and(|quote| quote.is_string());
+    let confirms = new.trust == Trust::User && !is_quoted;
+    if after != *twin || (confirms && twin.is_learned()) {
         after.updated_at = write.now_ms;
-        let is_quoted = metadata_member(&new.metadata, "evidence").is_some_and(|quote| quote.is_string());
-        if new.trust == Trust::User && !is_quoted {
-            // Only the user confirms a memory. An agent that repeats a statement does not, and neither does a sentence
-            // that was learned from a session.
+        if confirms {
             after.verified_at = Some(write.now_ms);
         }
         write.record(&twin.id, "merge", Some(twin))?;

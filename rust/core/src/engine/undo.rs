@@ -12,7 +12,7 @@ impl Engine {
     /// Undo the last operation, or the last change of one memory; returns the undone changes, newest first.
     pub fn undo(&self, id: Option<&str>) -> Result<Vec<Recorded>> {
         match id {
-            Some(id) => self.undo_each(&[id.to_owned()]),
+            Some(id) => self.undo_each(&[id.to_owned()], None),
             None => self.take_back_all(|write| {
                 let changes = history::last_operation(write)?;
                 match changes.first() {
@@ -66,8 +66,9 @@ impl Engine {
         Ok(redone)
     }
 
-    /// Undo the last change of each of these memories, or of none if one of the changes cannot be undone.
-    pub fn undo_each(&self, ids: &[String]) -> Result<Vec<Recorded>> {
+    /// Undo the last change of each of these memories, or of none if one of the changes cannot be undone. With
+    /// `operation`, the change must be of this operation, so that nothing is undone that came in between.
+    pub fn undo_each(&self, ids: &[String], operation: Option<i64>) -> Result<Vec<Recorded>> {
         let mut full: Vec<String> = Vec::with_capacity(ids.len());
         for id in ids {
             let id = self.resolve_historic_id(id)?;
@@ -79,6 +80,9 @@ impl Engine {
             let mut changes = Vec::with_capacity(full.len());
             for id in &full {
                 let change = history::last_of(write, id)?.ok_or_else(|| Error::not_found("change", id.clone()))?;
+                if operation.is_some_and(|expected| expected != change.operation) {
+                    return Err(Error::Conflict(format!("memory {id} was changed again since ({})", change.kind)));
+                }
                 if let Some(project) = project_merge::merged_by(write, change.operation)? {
                     return Err(Error::Conflict(format!(
                         "memory {id} was moved when project {project:?} was merged into another; undo the merge as a whole, \
@@ -89,6 +93,11 @@ impl Engine {
                 // memory that is gone.
                 let replaced = history::replaced_by(write, &change)?;
                 changes.extend(replaced.into_iter().filter(|other| !full.contains(&other.id)));
+                for other in history::replaced_and_changed(write, &change)? {
+                    if !full.contains(&other.id) {
+                        bring_back(write, &other)?;
+                    }
+                }
                 changes.push(change);
             }
             Ok(changes)
@@ -137,6 +146,15 @@ fn undo_change(write: &WriteTx<'_>, change: &Recorded) -> Result<()> {
     }
     let by = put_back(write, change, "undo")?;
     write.mark_undone(change.seq, by)
+}
+
+/// Make a replaced memory active again that was changed since, for example pinned. Its later changes stay.
+fn bring_back(write: &WriteTx<'_>, supersede: &Recorded) -> Result<()> {
+    let Some(present) = memory::by_id(write, &supersede.id)? else { return Ok(()) };
+    let by = write.record(&supersede.id, "undo", Some(&present))?;
+    let after = Memory { status: Status::Active, superseded_by: None, ..present.clone() };
+    write.replace(&present, &adapt(write, &after)?)?;
+    write.mark_undone(supersede.seq, by)
 }
 
 fn redo_change(write: &WriteTx<'_>, undo: &Recorded) -> Result<()> {

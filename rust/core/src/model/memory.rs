@@ -169,11 +169,15 @@ impl Memory {
         [self.remind_at, self.review_after].into_iter().flatten().any(|at| at <= now_ms)
     }
 
-    /// When its words were said, with its key for words of the same time. Of a memory that was read from a session and
-    /// not confirmed since, that is the time of the message.
+    /// Whether it was read from a message and not confirmed since.
+    pub fn is_learned(&self) -> bool {
+        self.source.session.is_some() && self.source.message.is_some() && self.verified_at.is_none()
+    }
+
+    /// When its words were said, with its key for words of the same time. Of a learned memory, that is the time of the
+    /// message.
     pub fn said_at(&self) -> (i64, i64) {
-        let is_learned = self.source.session.is_some() && self.source.message.is_some() && self.verified_at.is_none();
-        (if is_learned { self.time } else { self.created_at }, self.key)
+        (if self.is_learned() { self.time } else { self.created_at }, self.key)
     }
 
     /// The text for the lexical index.

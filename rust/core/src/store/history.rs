@@ -2,8 +2,6 @@
 //!
 //! A row keeps the memory as it was *before* the change. The state after it is the next row's before, or the current row.
 
-use std::collections::BTreeSet;
-
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{WriteTx, memory};
@@ -30,6 +28,17 @@ pub struct Recorded {
     pub undone_by: Option<i64>,
     /// The memory before the change; `None` if the change created it.
     pub before: Option<Memory>,
+}
+
+/// What one version of a memory says, and where it was said.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// Its text.
+    pub content: Option<String>,
+    /// Its session, and that of its source.
+    pub sessions: [Option<String>; 2],
+    /// The message of its source.
+    pub message: Option<String>,
 }
 
 /// An import notes that it created a memory, so that it can be undone. Where it brought the memory's past too, that tells
@@ -136,15 +145,17 @@ pub fn has_later(connection: &Connection, change: &Recorded) -> Result<bool> {
     Ok(connection.prepare_cached(sql)?.query_row((&change.id, change.seq), |row| row.get(0))?)
 }
 
-/// The sessions that the versions of a memory before its changes name. Damaged versions name none.
-pub fn sessions_of(connection: &Connection, id: &str) -> Result<BTreeSet<String>> {
+/// What the versions of a memory before its changes say, and where it was said. Damaged versions are left out.
+pub fn said(connection: &Connection, id: &str) -> Result<Vec<Said>> {
     let mut statement = connection.prepare_cached(
-        "SELECT DISTINCT before ->> '$.session', before ->> '$.source.session' \
-         FROM history WHERE memory = ?1 AND json_valid(before)",
+        "SELECT DISTINCT before ->> '$.content', before ->> '$.session', before ->> '$.source.session', \
+         before ->> '$.source.message' FROM history WHERE memory = ?1 AND json_valid(before)",
     )?;
-    let rows = statement.query_map([id], |row| Ok([row.get::<_, Option<String>>(0)?, row.get(1)?]))?;
-    let named = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(named.into_iter().flatten().flatten().collect())
+    let rows = statement.query_map([id], |row| {
+        let sessions = [row.get::<_, Option<String>>(1)?, row.get(2)?];
+        Ok(Said { content: row.get::<_, Option<String>>(0)?, sessions, message: row.get(3)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The last change of one memory that was not taken back.
@@ -169,6 +180,22 @@ pub fn replaced_by(connection: &Connection, change: &Recorded) -> Result<Vec<Rec
              AND seq = (SELECT max(seq) FROM history later WHERE later.memory = history.memory) ORDER BY seq DESC"
         ),
         (change.operation, &change.id),
+    )
+}
+
+/// The changes by which a memory that a change created replaced others that were changed since, and are still replaced.
+pub fn replaced_and_changed(connection: &Connection, change: &Recorded) -> Result<Vec<Recorded>> {
+    if change.before.is_some() {
+        return Ok(Vec::new());
+    }
+    collect(
+        connection,
+        "WHERE kind = 'supersede' AND undone_by IS NULL \
+         AND memory IN (SELECT id FROM memory WHERE superseded_by = ?1 AND id <> ?1) \
+         AND seq < (SELECT max(seq) FROM history later WHERE later.memory = history.memory) \
+         AND seq = (SELECT max(seq) FROM history other WHERE other.memory = history.memory \
+                    AND other.kind = 'supersede' AND other.undone_by IS NULL) ORDER BY seq DESC",
+        [&change.id],
     )
 }
 

@@ -4,6 +4,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::WriteTx;
+use super::quoted::Quoted;
 use crate::error::{Error, Result};
 
 /// The extraction state of a session.
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 pub struct Learning {
     /// Raised by every write.
     pub version: i64,
-    /// JSON; only the extraction reads it.
+    /// JSON of the extraction. A purge erases texts from it.
     pub state: String,
 }
 
@@ -114,11 +115,22 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Delete extraction states, because they may quote an erased text. The messages stay processed.
-    pub fn forget_open<'s>(&self, sessions: impl IntoIterator<Item = &'s String>) -> Result<()> {
-        for session in sessions {
-            self.prepare_cached("UPDATE learning SET state = '{}', version = version + 1 WHERE session = ?1")?
-                .execute([session])?;
+    /// Erase texts from the states of all sessions. Other sessions may have said the same, and forks copy messages.
+    pub fn erase_from_states(&self, quoted: &Quoted) -> Result<()> {
+        let mut changed = Vec::new();
+        {
+            let mut statement = self.prepare_cached("SELECT session, state FROM learning WHERE state <> '{}'")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (session, state): (String, String) = (row.get(0)?, row.get(1)?);
+                if let Some(left) = quoted.erase_from(&session, &state) {
+                    changed.push((left, session));
+                }
+            }
+        }
+        for change in &changed {
+            self.prepare_cached("UPDATE learning SET state = ?1, version = version + 1 WHERE session = ?2")?
+                .execute((&change.0, &change.1))?;
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ mod place;
 pub mod project;
 pub mod project_merge;
 pub mod purge;
+mod quoted;
 pub mod recovery;
 pub mod retention;
 pub mod scale;

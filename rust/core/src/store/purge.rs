@@ -1,22 +1,30 @@
 //! Permanent erasure: rows, history, vectors, links, free pages and the WAL.
 
 use super::change::Op;
+use super::history::{self, Said};
+use super::quoted::Quoted;
 use super::traces::UNUSED;
-use super::{Store, WriteTx, history, memory};
+use super::{Store, WriteTx, memory};
 use crate::error::{Error, Result};
 
 impl WriteTx<'_> {
     /// Remove every trace of memories from the tables; returns how many of the ids were known.
     pub fn erase(&self, ids: &[String]) -> Result<usize> {
         let mut erased = 0;
+        let mut quoted = Quoted::default();
         for id in ids {
             let mut traces = 0;
             let present = memory::by_id(self, id)?;
             // A memory that was deleted, or undone with its message, is only in the history.
-            let past = history::sessions_of(self, id)?;
-            let named = present.iter().flat_map(|memory| [&memory.session, &memory.source.session]).flatten();
-            self.forget_open(past.iter().chain(named))?;
+            for said in history::said(self, id)? {
+                quoted.add(said);
+            }
             if let Some(found) = &present {
+                quoted.add(Said {
+                    content: Some(found.content.clone()),
+                    sessions: [found.session.clone(), found.source.session.clone()],
+                    message: found.source.message.clone(),
+                });
                 self.remove(found)?;
                 traces += 1;
             }
@@ -29,6 +37,7 @@ impl WriteTx<'_> {
             self.execute("DELETE FROM job WHERE subject = ?1", [id])?;
             erased += usize::from(traces > 0);
         }
+        self.erase_from_states(&quoted)?;
         // A vector tells of its text: those that no memory uses any more go too.
         self.execute(&format!("DELETE FROM embedding WHERE {UNUSED}"), [])?;
         self.log(0, Op::Embed)?;

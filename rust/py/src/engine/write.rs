@@ -64,10 +64,10 @@ impl Engine {
         self.run(py, || self.core.link(source, target, kind, weight, reason))
     }
 
-    #[pyo3(signature = (ids=None))]
-    fn undo<'py>(&self, py: Python<'py>, ids: Option<Vec<String>>) -> PyResult<Dicts<'py>> {
+    #[pyo3(signature = (ids=None, operation=None))]
+    fn undo<'py>(&self, py: Python<'py>, ids: Option<Vec<String>>, operation: Option<i64>) -> PyResult<Dicts<'py>> {
         let changes = self.run(py, || match &ids {
-            Some(ids) => self.core.undo_each(ids),
+            Some(ids) => self.core.undo_each(ids, operation),
             None => self.core.undo(None),
         })?;
         changes.iter().map(|change| convert::undone_change(py, change)).collect()

@@ -135,6 +135,11 @@ class LiveFeed:
                     batches[-1] = merged
         return batches
 
+    def find_undone_since(self, session: str) -> str | None:
+        """Return the id of the first message of a session that is undone and can be redone; None if there is none."""
+        known = self._sessions.get(session)
+        return None if known is None else known.undone_since
+
     def cut_short(self, session: str) -> Batch | None:
         """Return the messages that are complete if the session ends now; None if the session is not followed."""
         known = self._sessions.get(session)

@@ -11,8 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.hosts.opencode.feed.event_stream import Batch, LiveFeed
+from opencode_memory.learning.extraction.events import UndoneMessages
 from opencode_memory.learning.off_times import find_unread
-from opencode_memory.learning.undone import has_pending, note_undone
+from opencode_memory.learning.undone import find_undone_since, has_pending, note_undone
 
 if TYPE_CHECKING:
     from opencode_memory.learning.extraction.events import SessionInfo
@@ -51,6 +52,8 @@ class LiveLearning:
         self._rest_seconds = rest_seconds
         self._on_batch = on_batch
         self._feed = LiveFeed()
+        # Notes of undone messages that could not be written yet, by session.
+        self._missed: dict[str, list[UndoneMessages]] = {}
 
     @cached_property
     def _learner(self) -> Learner:
@@ -78,7 +81,7 @@ class LiveLearning:
             project = self._projects.of_session(batch.session.directory)
             if batch.undone is not None:
                 # Also if learning was switched off since the messages were read.
-                note_undone(self._store, batch.session.id, batch.undone, project=project)
+                self._note_undone(batch.session.id, batch.undone, project)
                 # OpenCode says of a redo only that it happened: the session does not become idle again.
                 if is_on and batch.undone.since is None and has_pending(self._store, batch.session.id):
                     self._ask_for_rest(batch.session, at_ms)
@@ -86,6 +89,7 @@ class LiveLearning:
             if self._switches.skips(self._store, project, batch.session):
                 self._learner.skip(batch.session, batch.messages)
                 continue
+            self._settle_undone(batch.session.id, project)
             self._skip_unread(batch, project)
             learned.append(self._learner.process(batch.session, batch.messages, project=project, at_ms=at_ms))
             if batch.ended:
@@ -104,9 +108,29 @@ class LiveLearning:
         if self._switches.skips(self._store, project, batch.session):
             self._learner.skip(batch.session, batch.messages)
             return False
+        self._settle_undone(session, project)
         self._skip_unread(batch, project)
         learned = self._learner.process(batch.session, batch.messages, project=project, at_ms=at_ms, is_idle=True)
         return bool(learned.active)
+
+    def _note_undone(self, session: str, undone: UndoneMessages | None, project: str | None) -> None:
+        """Note what the user has undone, after what could not be noted before, for example because of a lock."""
+        waiting = [*self._missed.get(session, ()), *((undone,) if undone is not None else ())]
+        while waiting:
+            self._missed[session] = waiting
+            note_undone(self._store, session, waiting[0], project=project)
+            waiting = waiting[1:]
+        self._missed.pop(session, None)
+
+    def _settle_undone(self, session: str, project: str | None) -> None:
+        """Correct what is stored of an undo, because OpenCode tells what is undone now.
+
+        Another feed may have read a copy of the database that was made during an undo.
+        """
+        self._note_undone(session, None, project)
+        since = self._feed.find_undone_since(session)
+        if find_undone_since(self._store, session) != since:
+            self._note_undone(session, UndoneMessages(since=since), project)
 
     def _skip_unread(self, batch: Batch, project: str | None) -> None:
         """Mark messages of a time when learning was off, so that they are not read."""
