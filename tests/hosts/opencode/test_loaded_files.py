@@ -81,6 +81,31 @@ def test_statement_with_more_words_says_what_a_memory_says(tmp_path: Path) -> No
     assert say(tmp_path, "Please always write all comments in German, in every file.").says("Write comments in German.")
 
 
+@pytest.mark.parametrize(
+    ("text", "memory"),
+    [
+        ("We use yarn now; pnpm was replaced.", "We use pnpm."),
+        ("We use yarn, pnpm is gone.", "We use pnpm."),
+        ("Always use spaces for Python, tabs are for Makefiles.", "Always use tabs."),
+        ("Ask Anna before you deploy, Ben deploys.", "Ask Ben before you deploy."),
+        ("Replace npm by pnpm: use pnpm for installs.", "Use npm for installs."),
+        ("Deploy to staging first and production last.", "Deploy to production first."),
+        ("Squash merges are forbidden, rebase merges are fine.", "Squash merges are fine."),
+        ("Stop using Redis for sessions, we use Postgres.", "We use Redis for sessions."),
+        (
+            "Use pnpm to install all packages of the repository in CI.",
+            "Use npm to install all packages of the repository in CI.",
+        ),
+    ],
+)
+def test_memory_with_the_same_words_in_another_order_or_clause_is_not_said(
+    tmp_path: Path, text: str, memory: str
+) -> None:
+    loaded = say(tmp_path, text)
+    assert loaded.says(text)
+    assert not loaded.says(memory)
+
+
 def home_with(folder: Path) -> dict[str, str]:
     home = folder / "home"
     (home / ".config" / "opencode").mkdir(parents=True)
@@ -110,6 +135,27 @@ def test_instructions_of_the_configuration_are_read(tmp_path: Path, listed: str)
     (folder / "docs" / "rules.md").write_text(CRANE)
     assert not load(folder, environment).says(CRANE)
     assert load(folder, environment, (listed.format(folder=folder),)).says(CRANE)
+
+
+@pytest.mark.parametrize("name", ["OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT"])
+def test_file_for_claude_counts_only_if_opencode_loads_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "CLAUDE.md").write_text(CRANE)
+    (tmp_path / "CONTEXT.md").write_text("The pier has three gates.")
+    assert load(tmp_path).says(CRANE)
+    loaded = load(tmp_path, {name: "1"})
+    assert not loaded.says(CRANE)
+    assert loaded.says("The pier has three gates")
+
+
+def test_without_configuration_of_projects_instructions_are_those_of_the_user(tmp_path: Path) -> None:
+    environment = home_with(tmp_path) | {"OPENCODE_DISABLE_PROJECT_CONFIG": "1"}
+    folder = tmp_path / "harbor"
+    folder.mkdir()
+    (folder / "RULES.md").write_text(CRANE)
+    (tmp_path / "home" / ".config" / "opencode" / "RULES.md").write_text("The pier has three gates.")
+    loaded = load(folder, environment, ("RULES.md",))
+    assert not loaded.says(CRANE)
+    assert loaded.says("The pier has three gates")
 
 
 def test_instructions_are_looked_for_up_to_the_root_of_the_repository(tmp_path: Path) -> None:

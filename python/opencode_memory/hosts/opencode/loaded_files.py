@@ -21,7 +21,8 @@ from typing import Final
 from opencode_memory.errors import ConfigError
 from opencode_memory.hosts.opencode.paths import global_folder, own_folder
 
-NAMES: Final = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
+_OF_CLAUDE: Final = "CLAUDE.md"
+NAMES: Final = ("AGENTS.md", _OF_CLAUDE, "CONTEXT.md")
 """In the order in which OpenCode looks for them."""
 MOST_FILES: Final = 50
 """Found because the configuration names them."""
@@ -44,15 +45,20 @@ def find_loaded_files(
         environment: Environment variables that tell what OpenCode loads, and where the user's file is.
         instructions: Paths and patterns of OpenCode's configuration.
     """
-    if folder is not None and not environment.get("OPENCODE_DISABLE_PROJECT_CONFIG"):
-        yield from _find_named(_find_folders(folder))
+    folders: Sequence[Path] = ()
     with suppress(ConfigError):  # The environment names neither a folder nor a home.
         yield _find_user_file(environment)
-    yield from islice(_find_listed(instructions, folder, _find_home(environment)), MOST_FILES)
+        folders = [global_folder(environment)]
+    if not environment.get("OPENCODE_DISABLE_PROJECT_CONFIG"):
+        folders = [] if folder is None else _find_folders(folder)
+        yield from _find_named(folders, environment)
+    yield from islice(_find_listed(instructions, folders, _find_home(environment)), MOST_FILES)
 
 
-def _find_named(folders: Sequence[Path]) -> Iterator[Path]:
+def _find_named(folders: Sequence[Path], environment: Mapping[str, str]) -> Iterator[Path]:
     for name in NAMES:
+        if name == _OF_CLAUDE and _is_without_claude(environment):
+            continue
         if any(_exists(folder / name) for folder in folders):
             yield from (folder / name for folder in folders)
             return
@@ -65,10 +71,14 @@ def _find_user_file(environment: Mapping[str, str]) -> Path:
         if _exists(file):
             return file
     home = _find_home(environment)
-    without_claude = ("OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT")
-    if home is None or any(environment.get(name) for name in without_claude):
+    if home is None or _is_without_claude(environment):
         return own
-    return home / ".claude" / "CLAUDE.md"
+    return home / ".claude" / _OF_CLAUDE
+
+
+def _is_without_claude(environment: Mapping[str, str]) -> bool:
+    names = ("OPENCODE_DISABLE_CLAUDE_CODE", "OPENCODE_DISABLE_CLAUDE_CODE_PROMPT")
+    return any(environment.get(name) for name in names)
 
 
 def _find_home(environment: Mapping[str, str]) -> Path | None:
@@ -76,14 +86,14 @@ def _find_home(environment: Mapping[str, str]) -> Path | None:
     return Path(home) if home else None
 
 
-def _find_listed(instructions: Sequence[str], folder: Path | None, home: Path | None) -> Iterator[Path]:
+def _find_listed(instructions: Sequence[str], folders: Sequence[Path], home: Path | None) -> Iterator[Path]:
     left = _MOST_LISTED
     for listed in instructions[:MOST_INSTRUCTIONS]:
         parts = PurePath(listed).parts if "://" not in listed and "\0" not in listed else ()
         is_short = 0 < len(parts) <= _MOST_PARTS and ".." not in parts
         if not is_short or "**" in listed or sum(map(bool, map(_PATTERN.search, parts))) > 1:
             continue
-        for start, names in _find_starts(parts, folder, home):
+        for start, names in _find_starts(parts, folders, home):
             place = next((place for place, name in enumerate(names) if _PATTERN.search(name)), None)
             if place is None:
                 yield start.joinpath(*names)
@@ -95,15 +105,17 @@ def _find_listed(instructions: Sequence[str], folder: Path | None, home: Path | 
             )
 
 
-def _find_starts(parts: Sequence[str], folder: Path | None, home: Path | None) -> Iterator[tuple[Path, Sequence[str]]]:
+def _find_starts(
+    parts: Sequence[str], folders: Sequence[Path], home: Path | None
+) -> Iterator[tuple[Path, Sequence[str]]]:
     """Yield each folder in which a listed path may begin, with the rest of the path."""
     if parts[0] == "~":
         if home is not None:
             yield home, parts[1:]
     elif PurePath(parts[0]).is_absolute():
         yield Path(parts[0]), parts[1:]
-    elif folder is not None:
-        for one in _find_folders(folder):
+    else:
+        for one in folders:
             yield one, parts
 
 
