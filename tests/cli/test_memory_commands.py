@@ -274,3 +274,14 @@ def test_unreadable_import_says_which_path_it_wants(cli: CommandLine) -> None:
     refused = cli("import", "missing.json")
     assert refused.code == 2
     assert "a relative path begins in the current folder" in refused.err
+
+
+def test_project_without_memories_names_those_of_others(cli: CommandLine) -> None:
+    other = cli.folder / "other"
+    other.mkdir()
+    assert "Nothing found." in cli("recall", "deploy").err
+    cli.ok("remember", "We deploy on Thursdays.", "-C", str(other))
+    for command in (["recall", "deploy"], ["list"]):
+        assert "Others have 1 memory: --all-projects" in cli(*command).err
+    assert "We deploy" in cli.ok("list", "--all-projects").out
+    assert "--all-projects" not in cli("recall", "walrus", "-C", str(other)).err

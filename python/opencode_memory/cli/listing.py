@@ -12,7 +12,7 @@ import click
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
-from opencode_memory.cli.memories import format_facts, print_list, print_memory, print_turn
+from opencode_memory.cli.memories import find_foreign_hint, format_facts, print_list, print_memory, print_turn
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.cli.parameters import (
     Period,
@@ -111,6 +111,7 @@ def print_memories(run: Invocation, request: ListRequest) -> int:
             limit=request.limit,
             offset=request.offset,
         )
+        hint = None if memories else find_foreign_hint(store, all_projects=request.all_projects)
     if run.out.as_json:
         run.out.json({"memories": memories})
     elif memories:
@@ -118,7 +119,7 @@ def print_memories(run: Invocation, request: ListRequest) -> int:
         if len(memories) == request.limit:
             run.out.note(dim(f"There may be more: --offset {request.offset + request.limit}"))
     else:
-        run.out.note("Nothing found.")
+        run.out.note("Nothing found." if hint is None else f"Nothing found. {hint}")
     return DONE
 
 

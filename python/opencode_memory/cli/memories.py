@@ -4,22 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.cli.output import Output, bold, dim
 from opencode_memory.context.folding import format_before
 from opencode_memory.context.provenance import describe_source
 from opencode_memory.context.results import NOTHING_NEAR, Result, describe_relevance
-from opencode_memory.models import Hit, Memory, SessionHit, Status, Turn
+from opencode_memory.models import ALL_PROJECTS, Hit, Memory, ScopeKind, SessionHit, Status, Turn
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import short_id
+from opencode_memory.text.formatting import format_count, short_id
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
 
 _INDENT: Final = " " * 4
 _HIT_LINES: Final = 4
 _TURN_LINES: Final = 60
 _TITLE: Final = 60
 _BEFORE_LINES: Final = 2
+
+
+def find_foreign_hint(store: MemoryStore, *, all_projects: bool) -> str | None:
+    """Return a hint that only other projects have memories; None if this one has some, or if all were searched."""
+    if all_projects or (store.project is not None and store.count(scope=ScopeKind.PROJECT, status=tuple(Status))):
+        return None
+    foreign = store.count(project=ALL_PROJECTS, scope=ScopeKind.PROJECT)
+    if not foreign:
+        return None
+    return f"This project has no memories. Others have {format_count(foreign, 'memory')}: --all-projects"
 
 
 def print_hits(out: Output, results: Sequence[Result | SessionHit], *, at: datetime, in_detail: bool = True) -> None:

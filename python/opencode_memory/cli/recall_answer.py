@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.memories import print_hits, print_near_misses
+from opencode_memory.cli.memories import find_foreign_hint, print_hits, print_near_misses
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.recall_request import RecallRequest
 from opencode_memory.context.provenance import find_headings
@@ -44,6 +44,7 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
         )
         results = _arrange(store, hits, request)
         lacks_sessions = not hits and request.sources is Sources.SESSIONS and not store.turns.counts().turns
+        hint = None if hits else find_foreign_hint(store, all_projects=request.all_projects)
         is_explained = request.explain and not hits
         nearest = (
             store.recall(
@@ -69,7 +70,7 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
     elif is_explained:
         print_near_misses(run.out, nearest, at=run.started_at)
     else:
-        run.out.note("Nothing found. --explain shows what comes nearest.")
+        run.out.note("Nothing found. --explain shows what comes nearest." if hint is None else f"Nothing found. {hint}")
     if lacks_sessions:
         run.out.note(
             "No session is indexed yet. A running server indexes OpenCode's sessions in the background."
