@@ -39,6 +39,19 @@ def test_undo_leaves_other_projects(cli: CommandLine, tmp_path: Path) -> None:
     assert cli.contents("-C", str(other)) == ["Of the other."]
 
 
+def test_folder_without_a_project_has_no_changes_of_others(cli: CommandLine) -> None:
+    cli.ok("remember", "We deploy on Thursdays.")
+    other = cli.folder / "other"
+    other.mkdir()
+    for command in ("log", "undo"):
+        assert "changed nothing" in cli(command, "-C", str(other)).err
+    assert cli.contents() == ["We deploy on Thursdays."]
+    cli.ok("undo")
+    assert "undone nothing" in cli("redo", "-C", str(other)).err
+    cli.ok("remember", "-g", "I prefer tabs.", "-C", str(other))
+    assert "I prefer tabs." in cli.ok("undo", "-C", str(other)).out
+
+
 def test_redo_brings_back_the_last_undone_change(cli: CommandLine) -> None:
     cli.ok("remember", "We deploy on Thursdays.")
     cli.ok("remember", "We review on Fridays.")

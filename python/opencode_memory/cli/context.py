@@ -157,6 +157,12 @@ class Invocation:
         projects = ProjectResolver(store, self.config.environment)
         return store.for_project(projects.ensure(self.folder) if creates_project else projects.find(self.folder))
 
+    def name_project(self, store: MemoryStore) -> str:
+        """Return the name of the folder's project, or the name that it would get."""
+        from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
+
+        return ProjectResolver(store, self.config.environment).name(self.folder)
+
     @contextmanager
     def open_unbound_store(self, *, actor: str, background: bool = True) -> Iterator[MemoryStore]:
         """Open the store for a server or a worker, which serves all projects; read-only as ``open_store`` does.

@@ -54,7 +54,7 @@ _dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what w
 def log(run: Invocation, *, everything: bool, limit: int) -> int:
     """List what you changed in this project, the newest first; changes that were made together have one number."""
     with run.open_store() as store:
-        found = _list(store, everything=everything, limit=limit)
+        found = _list(run, store, everything=everything, limit=limit)
     if run.out.as_json:
         run.out.json({"operations": found})
     elif found:
@@ -94,7 +94,7 @@ def undo(run: Invocation, *, id: str | None, operation: int | None, everything: 
                 raise click.UsageError("--dry-run goes with operations, not with an ID", click.get_current_context())
             undone = rejections.undo(store, id)
         else:
-            found = _find(store, operation, undone=False, everything=everything)
+            found = _find(run, store, operation, undone=False, everything=everything)
             if not _is_agreed(run, found, "Undo", dry_run=dry_run, yes=yes):
                 return DONE if dry_run else NOTHING_FOUND
             undone = rejections.undo_operation(store, found.operation)
@@ -110,7 +110,7 @@ def undo(run: Invocation, *, id: str | None, operation: int | None, everything: 
 def redo(run: Invocation, *, operation: int | None, everything: bool, dry_run: bool, yes: bool) -> int:
     """Bring back the change that you undid last in this project."""
     with run.open_store() as store:
-        found = _find(store, operation, undone=True, everything=everything)
+        found = _find(run, store, operation, undone=True, everything=everything)
         if not _is_agreed(run, found, "Redo", dry_run=dry_run, yes=yes):
             return DONE if dry_run else NOTHING_FOUND
         redone = rejections.redo_operation(store, found)
@@ -118,19 +118,22 @@ def redo(run: Invocation, *, operation: int | None, everything: bool, dry_run: b
     return DONE
 
 
-def _list(store: MemoryStore, *, everything: bool, undone: bool | None = None, limit: int = 1) -> Sequence[Operation]:
-    project, actor = (None, None) if everything else (store.project, Trust.USER)
+def _list(
+    run: Invocation, store: MemoryStore, *, everything: bool, undone: bool | None = None, limit: int = 1
+) -> Sequence[Operation]:
+    # A folder that the store does not know yet has changes of global memories only, not those of all projects.
+    project, actor = (None, None) if everything else (store.project or run.name_project(store), Trust.USER)
     return store.operations.list(project=project, actor=actor, undone=undone, limit=limit)
 
 
-def _find(store: MemoryStore, number: int | None, *, undone: bool, everything: bool) -> Operation:
+def _find(run: Invocation, store: MemoryStore, number: int | None, *, undone: bool, everything: bool) -> Operation:
     """Return the operation with a number, or else the last one of the user.
 
     Raises:
         NotFoundError: There is none.
     """
     if number is None:
-        found = _list(store, everything=everything, undone=undone)
+        found = _list(run, store, everything=everything, undone=undone)
         if found:
             return found[0]
         what = "undone" if undone else "changed"
