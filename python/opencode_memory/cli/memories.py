@@ -137,7 +137,7 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
     }
     for name, value in about.items():
         if value:
-            out.line(dim(f"{name:<11}"), value)
+            out.line(dim(f"{name:<12}"), value)
     out.line()
     out.line(memory.content)
 

@@ -19,7 +19,7 @@ from opencode_memory.text.formatting import short_id
 
 _MESSAGES = {
     RememberStatus.STORED: "Remembered.",
-    RememberStatus.MERGED: "Already known; new details were added.",
+    RememberStatus.MERGED: "Already known. Details that are new were added.",
     RememberStatus.UPDATED: "Updated the memory of this topic.",
     RememberStatus.KEPT: "Stored as a candidate, because a memory of higher trust has this topic.",
 }
