@@ -242,3 +242,38 @@ def test_change_that_is_not_the_expected_one_is_not_undone(store: MemoryStore) -
     assert store.list() == []
     with pytest.raises(InvalidInputError, match="operation"):
         store.undo(operation=created.operation)
+
+
+@pytest.mark.parametrize("changes", [("edit", "edit"), ("edit", "archive"), ("pin", "edit", "tag")])
+def test_undone_changes_of_one_memory_are_redone_one_after_another(
+    store: MemoryStore, changes: tuple[str, ...]
+) -> None:
+    id_ = store.remember("a crimson walrus").id
+    for number, change in enumerate(changes):
+        match change:
+            case "edit":
+                store.edit(id_, content=f"an azure heron {number}")
+            case "archive":
+                store.archive(id_)
+            case "pin":
+                store.pin(id_)
+            case "tag":
+                store.edit(id_, tags=["bird"])
+    expected = _everything(store)
+    for _ in range(len(changes) + 1):
+        store.undo()
+    assert _everything(store) == []
+    for _ in range(len(changes) + 1):
+        [operation] = store.operations.list(undone=True, limit=1)
+        store.operations.redo(operation.operation)
+    assert _everything(store) == expected
+
+
+def test_change_that_was_undone_before_another_one_is_not_redone(store: MemoryStore) -> None:
+    id_ = store.remember("a crimson walrus").id
+    store.edit(id_, content="an azure heron")
+    [operation, _] = store.operations.list()
+    store.undo()
+    store.edit(id_, content="a violet toad")
+    with pytest.raises(ConflictError, match="changed since"):
+        store.operations.redo(operation.operation)

@@ -139,9 +139,10 @@ pub fn undos_of(connection: &Connection, operation: i64) -> Result<Vec<Recorded>
     collect(connection, tail, [operation])
 }
 
-/// Whether a memory was changed after a change, in any way.
+/// Whether a memory was changed after a change. An undo that was redone since leaves no change.
 pub fn has_later(connection: &Connection, change: &Recorded) -> Result<bool> {
-    let sql = "SELECT EXISTS(SELECT 1 FROM history WHERE memory = ?1 AND seq > ?2)";
+    let sql = "SELECT EXISTS(SELECT 1 FROM history WHERE memory = ?1 AND seq > ?2 \
+               AND undone_by IS NULL AND kind <> 'redo')";
     Ok(connection.prepare_cached(sql)?.query_row((&change.id, change.seq), |row| row.get(0))?)
 }
 
