@@ -176,3 +176,32 @@ def test_notes_are_a_path_in(store: MemoryStore, tmp_path: Path, data_dir: Path)
         _use_everything(store)
         assert files_holding(data_dir, TOKEN) == []
     assert store.count() > 0
+
+
+PRIVATE = "Plan it. <private>A surprise for\nAnna</private> Tell nobody. </private>"
+
+
+@pytest.mark.parametrize("path", ["remember", "edit", "metadata", "kv", "notes"])
+def test_private_passage_reaches_no_file(store: MemoryStore, tmp_path: Path, data_dir: Path, path: str) -> None:
+    match path:
+        case "remember":
+            result = store.remember(PRIVATE)
+            assert result.redactions == ("private",)
+            assert store.get(result.id).content == "Plan it. [redacted:private] Tell nobody. </private>"
+        case "edit":
+            store.edit(store.remember("x").id, content=PRIVATE)
+        case "metadata":
+            store.remember("x", metadata={"note": PRIVATE})
+        case "kv":
+            store.kv.set("note", PRIVATE)
+        case "notes":
+            (tmp_path / "notes").mkdir()
+            (tmp_path / "notes" / "note.md").write_text(PRIVATE)
+            ingest(store, tmp_path / "notes")
+    assert files_holding(data_dir, "surprise") == []
+    assert files_holding(data_dir, "redacted:private") != []
+
+
+def test_text_about_the_private_tag_is_stored_unchanged(store: MemoryStore) -> None:
+    text = "Put what nobody needs to know into <private> tags."
+    assert store.get(store.remember(text).id).content == text

@@ -1,4 +1,4 @@
-//! Finds secrets by their shape and replaces them by `[redacted:kind]`.
+//! Finds secrets by their shape, and private passages, and replaces them by `[redacted:kind]`.
 //!
 //! A value is a secret only if it has the shape of a key, token or password. For example, "the password field is
 //! required" contains no secret. The caller decides how to use the redacted text and the kinds. Invariants: redaction
@@ -8,6 +8,7 @@ mod assignment;
 mod hidden;
 mod kinds;
 mod private_key;
+mod private_part;
 mod shape;
 
 use std::ops::Range;
@@ -55,6 +56,7 @@ pub fn redact(text: &str) -> Redacted {
 /// would make the following text look like a secret.
 fn find(text: &str) -> Vec<Found> {
     let mut found = Vec::new();
+    private_part::find(text, &mut found);
     let mut at = 0;
     for mark in marks(text) {
         find_between(&text[at..mark.start], at, &mut found);

@@ -244,6 +244,8 @@ fn secrets() -> Vec<(&'static str, String)> {
             "anthropic-key",
             format!("|{}{A20}\n> {A20}\n> {A20}|", "sk-ant-api03-"),
         ),
+        ("private", "before |<private>a surprise for Anna</private>| after".into()),
+        ("private", format!("|<Private why='x'>\nkey {}{A36}\n< / PRIVATE >|.", "ghp_")),
         ("private-key", pem("RSA PRIVATE KEY")),
         ("private-key", pem("PRIVATE KEY")),
         ("private-key", pem("EC PRIVATE KEY")),
