@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
 from opencode_memory import ConflictError, InvalidInputError, Memory, MemoryStore, NotFoundError, RememberStatus, Trust
+from opencode_memory.exchange import export_memories, import_memories
 from support.stores import NOW_MS, recalled, set_clock, texts
 
 
@@ -228,6 +231,24 @@ def test_replaced_memory_that_was_changed_since_comes_back_with_its_change(store
     [operation] = store.operations.list(undone=True, limit=1)
     store.operations.redo(operation.operation)
     assert [memory.id for memory in store.list()] == [new]
+
+
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_topic_that_an_import_took_comes_back(store: MemoryStore, is_pinned: bool) -> None:
+    old = store.remember("an azure heron", topic="animal", trust="imported").id
+    file = io.StringIO()
+    export_memories(store, file)
+    data = json.loads(file.getvalue())
+    new = f"{old[:-4]}ffff"
+    data["memories"][0] |= {"id": new, "content": "a crimson walrus", "updated_at": NOW_MS + 1}
+    data |= {"history": [], "counts": data["counts"] | {"history": 0}}
+    import_memories(store, io.StringIO(json.dumps(data)))
+    assert texts(store.list()) == ["a crimson walrus"]
+    if is_pinned:
+        store.pin(old)
+    store.undo(new)
+    [memory] = store.list()
+    assert (memory.id, memory.topic, memory.pinned) == (old, "animal", is_pinned)
 
 
 def test_change_that_is_not_the_expected_one_is_not_undone(store: MemoryStore) -> None:

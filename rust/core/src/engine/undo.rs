@@ -19,7 +19,7 @@ impl Engine {
                     None => Err(Error::not_found("change", "to undo")),
                     Some(change) => {
                         write.part_projects(change.operation)?;
-                        Ok(changes)
+                        Ok(Chosen::from(changes))
                     }
                 }
             }),
@@ -39,7 +39,7 @@ impl Engine {
                 return Err(Error::not_found("operation to undo", operation.to_string()));
             }
             write.part_projects(operation)?;
-            Ok(changes)
+            Ok(Chosen::from(changes))
         })
     }
 
@@ -66,8 +66,10 @@ impl Engine {
         Ok(redone)
     }
 
-    /// Undo the last change of each of these memories, or of none if one of the changes cannot be undone. With
-    /// `operation`, the change must be of this operation, so that nothing is undone that came in between.
+    /// Undo the last change of each of these memories, or of none if one of the changes cannot be undone.
+    ///
+    /// If `operation` is given, each of these changes must belong to it. So an undo that was decided on before another
+    /// change came in does not undo that change.
     pub fn undo_each(&self, ids: &[String], operation: Option<i64>) -> Result<Vec<Recorded>> {
         let mut full: Vec<String> = Vec::with_capacity(ids.len());
         for id in ids {
@@ -77,7 +79,7 @@ impl Engine {
             }
         }
         self.take_back_all(|write| {
-            let mut changes = Vec::with_capacity(full.len());
+            let mut chosen = Chosen::default();
             for id in &full {
                 let change = history::last_of(write, id)?.ok_or_else(|| Error::not_found("change", id.clone()))?;
                 if operation.is_some_and(|expected| expected != change.operation) {
@@ -92,24 +94,26 @@ impl Engine {
                 // Bring back the memories that the undone statement replaced. Otherwise they would stay superseded by a
                 // memory that is gone.
                 let replaced = history::replaced_by(write, &change)?;
-                changes.extend(replaced.into_iter().filter(|other| !full.contains(&other.id)));
-                for other in history::replaced_and_changed(write, &change)? {
-                    if !full.contains(&other.id) {
-                        bring_back(write, &other)?;
-                    }
-                }
-                changes.push(change);
+                chosen.changes.extend(replaced.into_iter().filter(|other| !full.contains(&other.id)));
+                let changed = history::replaced_and_changed(write, &change)?;
+                chosen.replaced.extend(changed.into_iter().filter(|other| !full.contains(&other.id)));
+                chosen.changes.push(change);
             }
-            Ok(changes)
+            // The newest first: an import makes the older memory give up its topic before it stores the newer one.
+            chosen.changes.sort_by_key(|change| std::cmp::Reverse(change.seq));
+            Ok(chosen)
         })
     }
 
-    fn take_back_all(&self, chosen: impl FnOnce(&WriteTx<'_>) -> Result<Vec<Recorded>>) -> Result<Vec<Recorded>> {
+    fn take_back_all(&self, choose: impl FnOnce(&WriteTx<'_>) -> Result<Chosen>) -> Result<Vec<Recorded>> {
         let shared = self.enter()?;
         let undone = shared.store.write(&shared.clock, self.actor, |write| {
-            let changes = chosen(write)?;
+            let Chosen { changes, replaced } = choose(write)?;
             for change in &changes {
                 undo_change(write, change)?;
+            }
+            for other in &replaced {
+                bring_back(write, other)?;
             }
             Ok(changes)
         })?;
@@ -134,6 +138,21 @@ impl Engine {
             }
             other => other,
         }
+    }
+}
+
+/// What an undo takes back.
+#[derive(Default)]
+struct Chosen {
+    changes: Vec<Recorded>,
+    /// The replacements of memories that were changed since. They come last: until the changes are undone, the
+    /// replacing memory may hold the topic.
+    replaced: Vec<Recorded>,
+}
+
+impl From<Vec<Recorded>> for Chosen {
+    fn from(changes: Vec<Recorded>) -> Self {
+        Self { changes, replaced: Vec::new() }
     }
 }
 
