@@ -128,6 +128,14 @@ def test_resolution_by_an_agent_does_not_pass_for_words_of_the_user(world: World
     assert EVIL not in memory.content or memory.trust == "agent"
 
 
+def test_agent_does_not_undo_that_the_user_stored_a_memory(world: World, agent: Agent) -> None:
+    id = remember_as_user(world, "The walrus is grey")
+    agent.ok("edit_memory", memory_id=id, content="The walrus is brown")
+    assert "edit undone" in agent.ok("undo", memory_ids=[id]).text
+    assert "the user stored it" in agent.refused("undo", memory_ids=[id])
+    assert world.store.get(id).content == "The walrus is grey"
+
+
 def test_agent_does_not_overwrite_a_topic_of_the_user(world: World, agent: Agent) -> None:
     remember_as_user(world, "Always ask", category="directive", topic="asking")
     reply = agent.ok("remember", content=EVIL, category="convention", topic="asking")

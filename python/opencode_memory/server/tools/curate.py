@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from opencode_memory.errors import InvalidInputError, NotFoundError
+from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.maintenance import blockers
-from opencode_memory.models import Memory
+from opencode_memory.models import Memory, Trust
 from opencode_memory.server.answers import Answer, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
@@ -110,6 +110,10 @@ def _get_undoable_id(call: Call, id: str) -> str:
     if last is None or memory is None:
         raise NotFoundError(f'memory "{id}" was not found', id=id)
     call.client.check(memory, id)
+    left = [change for change in history if not change.undone and change.kind not in {"undo", "redo"}]
+    if left and left[-1].kind == "create" and memory.trust is Trust.USER:
+        # An agent that undoes once more than it has changed must not remove what the user has written.
+        raise ConflictError(f"memory {short_id(last.id)} has no change to undo: the user stored it as it is")
     return last.id
 
 
