@@ -1,4 +1,4 @@
-//! Erases the texts of purged memories from the states of sessions, which quote what may still become a memory.
+//! Erases purged texts from the states of sessions. A state quotes statements that are not stored yet.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,10 +6,13 @@ use serde_json::Value;
 
 use super::history::Said;
 
-/// A shorter text is only erased where it stands alone, because a word or two stand in many sentences.
+/// A text of fewer words is erased only where it stands alone, because many sentences contain these words.
 const LEAST_WORDS: usize = 3;
 
-/// The texts, by their first word, with the sessions and messages that they are from.
+/// A text of so many bytes may have been cut within a quotation, and even within a word of it.
+const CUT_BYTES: usize = 1_000;
+
+/// Purged texts by their first word, and the sessions and messages that they are from.
 #[derive(Debug, Default)]
 pub struct Quoted {
     texts: HashMap<String, Vec<Vec<String>>>,
@@ -18,7 +21,7 @@ pub struct Quoted {
 }
 
 impl Quoted {
-    /// Add what a version of a memory says.
+    /// Add the text of one version of a memory, with its sessions and its message.
     pub fn add(&mut self, said: Said) {
         let words = words(said.content.as_deref().unwrap_or_default());
         if let Some(first) = words.first() {
@@ -31,10 +34,10 @@ impl Quoted {
         self.messages.extend(said.message);
     }
 
-    /// The state of a session without the texts; `None` if it has none of them.
+    /// Return the state of a session without the purged texts; `None` if it quotes none of them.
     ///
-    /// The members of a state are texts, or lists of records. A text is emptied, and a record is left out. In a session
-    /// that one of the texts is from, all free texts are emptied, because they may say the same in other words.
+    /// The members of a state are texts and lists of records. A text that quotes a purged one is emptied, and such a record
+    /// is dropped. The session of a purged text loses all its free texts, because they may say the same in other words.
     pub fn erase_from(&self, session: &str, state: &str) -> Option<String> {
         let is_own = self.sessions.contains(session);
         let Ok(Value::Object(mut members)) = serde_json::from_str(state) else {
@@ -76,18 +79,33 @@ impl Quoted {
     fn is_in(&self, text: &str) -> bool {
         let words = words(text);
         (0..words.len()).any(|place| {
-            self.texts.get(&words[place]).is_some_and(|texts| {
+            let rest = &words[place..];
+            self.texts.get(&rest[0]).is_some_and(|texts| {
                 texts.iter().any(|quoted| {
-                    words[place..].starts_with(quoted) && (quoted.len() >= LEAST_WORDS || quoted.len() == words.len())
+                    let same = quoted.iter().zip(rest).take_while(|(one, other)| one == other).count();
+                    let is_whole = same == quoted.len() && (same >= LEAST_WORDS || same == words.len());
+                    is_whole || (text.len() >= CUT_BYTES && same >= LEAST_WORDS && rest.len() - same <= 1)
                 })
             })
         })
     }
 }
 
-/// The words of a text in lower case, without punctuation.
+/// The words of a text in lower case, without punctuation. Where letters have no case, as in Chinese, there may be no
+/// spaces between words, so each letter counts as a word.
 fn words(text: &str) -> Vec<String> {
-    text.split(|one: char| !one.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    let mut words: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for letter in text.chars() {
+        let is_cased = letter.is_lowercase() || letter.is_uppercase() || letter.is_numeric();
+        match words.last_mut() {
+            Some(word) if is_open && is_cased => word.extend(letter.to_lowercase()),
+            _ if letter.is_alphanumeric() => words.push(letter.to_lowercase().collect()),
+            _ => {}
+        }
+        is_open = is_cased;
+    }
+    words
 }
 
 #[cfg(test)]
@@ -132,6 +150,18 @@ mod tests {
         let state = r#"{"goal":"pnpm is slow","offer":"pnpm"}"#;
         let left = quoted("pnpm").erase_from("other", state);
         assert_eq!(left.as_deref(), Some(r#"{"goal":"pnpm is slow","offer":""}"#));
+    }
+
+    #[test]
+    fn text_without_spaces_and_a_text_that_is_cut_are_erased() {
+        let quotes = |content: &str, goal: &str| {
+            quoted(content).erase_from("other", &serde_json::json!({ "goal": goal }).to_string()).is_some()
+        };
+        assert!(quotes("部署密钥在保险库里", "请记住：我们的部署密钥在保险库里。谢谢"));
+        assert!(!quotes("部署密钥在保险库里", "部署密钥在桌子上"));
+        let begun = "Look where the keys lie in Zanzi";
+        assert!(quotes("The keys lie in Zanzibar near the port.", &format!("{}{begun}", "Well. ".repeat(200))));
+        assert!(!quotes("The keys lie in Zanzibar near the port.", begun));
     }
 
     #[test]
