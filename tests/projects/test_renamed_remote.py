@@ -107,6 +107,6 @@ def test_git_runs_once_for_a_known_remote_and_only_to_write(
         projects.ensure(folder)
         projects.refresh(folder)
     assert len(asked) == 1
-    # A new process reads nothing either, as long as it writes nothing.
+    # A new process that only reads does not start git either.
     assert resolve(store).find(folder) == OLD
     assert len(asked) == 1

@@ -28,6 +28,7 @@ from opencode_memory.text import clock
 if TYPE_CHECKING:
     from opencode_memory.config.embedding import EmbeddingProvider
     from opencode_memory.embedding.factory import Embedders
+    from opencode_memory.projects.resolver import ProjectResolver
     from opencode_memory.store.memory_store import MemoryStore
 
 
@@ -152,16 +153,17 @@ class Invocation:
         """Return a store bound to the project that an option names, or to the project of the folder."""
         if self.config.project is not None:
             return store.for_project(self.config.project)
-        from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
-
-        projects = ProjectResolver(store, self.config.environment)
+        projects = self._resolver(store)
         return store.for_project(projects.ensure(self.folder) if creates_project else projects.find(self.folder))
 
     def name_project(self, store: MemoryStore) -> str:
         """Return the name of the folder's project, or the name that it would get."""
+        return self._resolver(store).name(self.folder)
+
+    def _resolver(self, store: MemoryStore) -> ProjectResolver:
         from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
 
-        return ProjectResolver(store, self.config.environment).name(self.folder)
+        return ProjectResolver(store, self.config.environment)
 
     @contextmanager
     def open_unbound_store(self, *, actor: str, background: bool = True) -> Iterator[MemoryStore]:

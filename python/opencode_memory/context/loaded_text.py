@@ -21,7 +21,25 @@ _WORD: Final = re.compile(r"[^\W_]+(?:[-'.][^\W_]+)*|[,;:()]")
 _MARKS: Final = frozenset(",;:()")
 _MARK: Final = ","
 _FILLERS: Final = frozenset(
-    {"the", "a", "an", "please", "we", "our", "you", "your", "is", "are", "be", "it", "that", "this", "must", "should"}
+    {
+        "the",
+        "a",
+        "an",
+        "please",
+        "always",
+        "we",
+        "our",
+        "you",
+        "your",
+        "is",
+        "are",
+        "be",
+        "it",
+        "that",
+        "this",
+        "must",
+        "should",
+    }
 )
 """Words that a statement may lack and still say the same."""
 _LIMITS: Final = frozenset(

@@ -74,7 +74,7 @@ def _undo(store: MemoryStore, found: Iterable[tuple[str, int]], kept: set[str]) 
 
 
 def _find_operation(store: MemoryStore, memory: Memory) -> int | None:
-    """Return the operation that gave a memory the message that it is from; None if it was changed since."""
+    """Return the operation that stored a memory's text from its message; None if the memory was changed since."""
     changes = [change for change in store.history(memory.id) if not change.undone and change.kind not in _UNDO_KINDS]
     if not changes or changes[-1].actor not in _MACHINES:
         return None

@@ -67,23 +67,7 @@ def test_number_that_a_file_does_not_name_is_not_said_by_it(tmp_path: Path) -> N
         ("Deploy the api on Mondays, except before holidays.", "Deploy the api on Mondays."),
         ("Never write to the ledger.", "Write to the ledger."),
         ("Tests may use the real clock.", "Tests use the real clock."),
-    ],
-)
-def test_memory_that_says_more_than_a_limited_statement_is_not_said_by_it(
-    tmp_path: Path, text: str, memory: str
-) -> None:
-    loaded = say(tmp_path, text)
-    assert loaded.says(text)
-    assert not loaded.says(memory)
-
-
-def test_statement_with_more_words_says_what_a_memory_says(tmp_path: Path) -> None:
-    assert say(tmp_path, "Please always write all comments in German, in every file.").says("Write comments in German.")
-
-
-@pytest.mark.parametrize(
-    ("text", "memory"),
-    [
+        # The same words in another order, or in two clauses.
         ("We use yarn now; pnpm was replaced.", "We use pnpm."),
         ("We use yarn, pnpm is gone.", "We use pnpm."),
         ("Always use spaces for Python, tabs are for Makefiles.", "Always use tabs."),
@@ -98,12 +82,16 @@ def test_statement_with_more_words_says_what_a_memory_says(tmp_path: Path) -> No
         ),
     ],
 )
-def test_memory_with_the_same_words_in_another_order_or_clause_is_not_said(
+def test_memory_is_not_said_by_a_statement_that_limits_or_rearranges_its_words(
     tmp_path: Path, text: str, memory: str
 ) -> None:
     loaded = say(tmp_path, text)
     assert loaded.says(text)
     assert not loaded.says(memory)
+
+
+def test_statement_with_more_words_says_what_a_memory_says(tmp_path: Path) -> None:
+    assert say(tmp_path, "Please always write all comments in German, in every file.").says("Write comments in German.")
 
 
 def home_with(folder: Path) -> dict[str, str]:

@@ -136,7 +136,7 @@ class LiveFeed:
         return batches
 
     def find_undone_since(self, session: str) -> str | None:
-        """Return the id of the first message of a session that is undone and can be redone; None if there is none."""
+        """Return the id of the first undone message of a session; None if no message is undone."""
         known = self._sessions.get(session)
         return None if known is None else known.undone_since
 

@@ -123,9 +123,9 @@ class LiveLearning:
         self._missed.pop(session, None)
 
     def _settle_undone(self, session: str, project: str | None) -> None:
-        """Correct what is stored of an undo, because OpenCode tells what is undone now.
+        """Store what OpenCode says is undone, if the stored state says otherwise.
 
-        Another feed may have read a copy of the database that was made during an undo.
+        Another feed may have read a copy of the database that was made while messages were undone.
         """
         self._note_undone(session, None, project)
         since = self._feed.find_undone_since(session)
