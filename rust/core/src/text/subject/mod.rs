@@ -11,6 +11,7 @@
 mod change;
 mod claim;
 mod cues;
+mod environments;
 mod frame;
 mod negation;
 mod opposite;
@@ -181,7 +182,9 @@ impl<'t> Statement<'t> {
 /// Compare two claims. One about another thing replaces none: "the sister project uses Vitest instead of Jest".
 fn compare_things(newer: &Claim, older: &Claim, are_opposite: impl Fn() -> bool, cosine: Option<f32>) -> Relation {
     match compare_claims(newer, older, are_opposite, cosine) {
-        Relation::Replaces(_) if newer.has_other_subject(older) => Relation::Contradicts(reasons::PERHAPS_ELSEWHERE),
+        Relation::Replaces(_) if newer.has_other_subject(older) || environments::are_different(newer, older) => {
+            Relation::Contradicts(reasons::PERHAPS_ELSEWHERE)
+        }
         other => other,
     }
 }

@@ -8,6 +8,9 @@ use super::{FEW, Relation, reasons};
 /// Prepositions that each ask for something else: by whom, in what form, for whom, with what.
 const QUESTIONS: &[&str] = &["by", "in", "for", "with", "from"];
 
+/// Words in front of an amount, so that the number behind one is no year.
+const COUNTED: &[&str] = &["is", "are", "be", "to", "at"];
+
 /// Both give a value, and the values differ.
 pub(super) fn compare_values(newer: &Claim, older: &Claim) -> Relation {
     let mut found = Relation::Unrelated;
@@ -18,7 +21,7 @@ pub(super) fn compare_values(newer: &Claim, older: &Claim) -> Relation {
         if new.text == old.text
             || newer.asserted.contains(&old.text)
             || older.asserted.contains(&new.text)
-            || same_number(new, old)
+            || same_number((newer, new), (older, old))
         {
             continue;
         }
@@ -57,7 +60,8 @@ fn compare_purpose(newer: &Claim, older: &Claim) -> Relation {
 }
 
 fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Relation {
-    if answer_other_questions((newer, new), (older, old)) {
+    let may_both_be = |claim| is_one_of_several(claim) && newer.cue < Cue::Strong;
+    if answer_other_questions((newer, new), (older, old)) || may_both_be(newer) || may_both_be(older) {
         return Relation::Unrelated;
     }
     let family = match new.kind {
@@ -133,6 +137,12 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
     }
 }
 
+/// Whether a statement gives one value of several: "Python 3.12 is supported", but not "only Python 3.12 is supported".
+fn is_one_of_several(claim: &Claim) -> bool {
+    let says = |list: &[&str]| claim.stems.iter().any(|stem| list.contains(&stem.as_str()));
+    says(&["support", "compat"]) && !says(&["onli", "min", "minimum", "max", "maximum", "oldest", "lowest", "least"])
+}
+
 /// The value of a kind, if there is exactly one.
 fn only(values: &[Value], kind: Kind) -> Option<&Value> {
     let mut found = values.iter().filter(|value| value.kind == kind);
@@ -203,13 +213,19 @@ fn is_product(claim: &Claim, name: &str) -> bool {
         || claim.values.iter().any(|value| value.text == name && matches!(value.kind, Kind::Name | Kind::Option(_)))
 }
 
-fn same_number(new: &Value, old: &Value) -> bool {
-    let number = |value: &Value| value.text.split(' ').next().and_then(|text| text.parse::<f64>().ok());
-    let is_year =
-        |value: &Value| value.text.len() == 4 && (value.text.starts_with("19") || value.text.starts_with("20"));
+/// Whether both values are one number, or years, which tell when and not how much.
+fn same_number((newer, new): (&Claim, &Value), (older, old): (&Claim, &Value)) -> bool {
     if new.kind != Kind::Number {
         return false;
     }
+    let number = |value: &Value| value.text.split(' ').next().and_then(|text| text.parse::<f64>().ok());
     let equal = number(new).zip(number(old)).is_some_and(|(new, old)| (new - old).abs() < f64::EPSILON);
-    equal || is_year(new) && is_year(old)
+    equal && !is_version(newer, older, new, old) || is_year(newer, new) && is_year(older, old)
+}
+
+/// Whether a number is a year: 2024 in "grew in 2024", but not in "the limit is 2000".
+fn is_year(claim: &Claim, value: &Value) -> bool {
+    let looks = value.text.len() == 4 && (value.text.starts_with("19") || value.text.starts_with("20"));
+    let is_amount = word_before(claim, value).is_some_and(|word| COUNTED.contains(&word)) || listens(claim);
+    looks && !is_amount
 }

@@ -175,6 +175,36 @@ const BOTH_HOLD: &[(&str, &str)] = &[
     ("Always update the README after API changes.", "Going forward, update the OpenAPI spec after API changes."),
 ];
 
+/// Values of which a project may have several.
+const SEVERAL: &[(&str, &str)] = &[
+    ("Protect the branch main.", "Protect the branch develop."),
+    ("The main branch is protected.", "The develop branch is protected."),
+    ("Python 3.11 is supported.", "Python 3.12 is supported."),
+    ("Postgres is a supported database.", "MySQL is a supported database."),
+    ("We support Node 20.", "We now support Node 22."),
+    ("The plugin is compatible with Django 4.", "The plugin is compatible with Django 5."),
+    ("Revenue of the shop grew in 2023.", "Revenue of the shop grew in 2024."),
+];
+
+#[test]
+fn one_of_several_values_leaves_the_others() {
+    for (older, newer) in SEVERAL {
+        let found = compare(newer, older, Some(0.9));
+        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
+    }
+    for (older, newer) in [
+        ("Python 3.11 is the minimum supported version.", "Python 3.12 is the minimum supported version."),
+        ("Only Node 20 is supported.", "Only Node 22 is supported."),
+        ("We support Postgres.", "We support MySQL instead of Postgres."),
+        ("The project targets Node 20.1.", "The project targets Node 20.10."),
+        ("The page limit is 1900.", "The page limit is 2000."),
+        ("The API listens on port 2001.", "The API listens on port 2002."),
+    ] {
+        let found = compare(newer, older, None);
+        assert!(matches!(found, Relation::Replaces(_)), "{older} | {newer} -> {found:?}");
+    }
+}
+
 #[test]
 fn an_additional_rule_neither_replaces_nor_hides_the_earlier_one() {
     for (older, newer) in BOTH_HOLD {

@@ -38,13 +38,8 @@ pub(super) fn value_at(words: &[Word], at: usize, text: &str) -> Option<Value> {
     let before = at.checked_sub(1).map_or("", |before| words[before].text.as_str());
     let value = |kind, text: &str| Some(Value { kind, text: text.to_owned() });
     if let Some(number) = family_of(text) {
-        let is_branch = matches!(text, "main" | "master" | "develop" | "trunk" | "dev");
-        let after = words.get(at + 1).map_or("", |next| next.text.as_str());
-        let named = after == "branch"
-            || before == "branch"
-            || matches!(before, "from" | "to" | "into" | "off" | "onto" | "against" | "on" | "is" | "called");
-        let is_attribute = FAMILIES[number].options.len() > 1
-            && (!is_branch || (named && !matches!(after, "screen" | "server" | "container" | "mode" | "database")));
+        let is_attribute =
+            FAMILIES[number].options.len() > 1 && (FAMILIES[number].name != "branch" || is_branch(words, at));
         return if is_attribute { value(Kind::Option(number), canonical(text)) } else { None };
     }
     if let Some((day, _)) = date_at(words, at) {
@@ -53,8 +48,8 @@ pub(super) fn value_at(words: &[Word], at: usize, text: &str) -> Option<Value> {
     if DAYS.contains(&text) || is_date(text) {
         return value(Kind::Day, text.strip_suffix('s').filter(|day| day.ends_with("day")).unwrap_or(text));
     }
-    if is_label(before) && !(before == "node" && text.len() == 2) {
-        return None; // issue 12 and step 3 are names, but Node 20 is a version
+    if is_label(before) && !(before == "node" && (text.len() == 2 || text.contains('.'))) {
+        return None; // issue 12 and step 3 are names, but Node 20 and Node 20.1 are versions
     }
     if let Some(number) = number_word(text)
         && !word.ends
@@ -111,6 +106,20 @@ pub(super) fn value_at(words: &[Word], at: usize, text: &str) -> Option<Value> {
         && !is_irregular(text)
         && !GENERIC.contains(&stem_of(text).as_str());
     if is_word { value(Kind::Word, &stem_of(text)) } else { None }
+}
+
+/// Whether a word such as "main" names the branch for a purpose: in "releases are cut from the main branch", but not in
+/// "protect the main branch", which may hold for several branches, nor in "the main screen".
+fn is_branch(words: &[Word], at: usize) -> bool {
+    let after = words.get(at + 1).map_or("", |next| next.text.as_str());
+    let lead = words[..at].iter().rev().find(|word| !matches!(word.text.as_str(), "the" | "our" | "a" | "branch"));
+    let is_chosen = lead.is_some_and(|word| {
+        matches!(
+            word.text.as_str(),
+            "from" | "to" | "into" | "off" | "onto" | "against" | "on" | "is" | "called" | "use" | "default" | "base"
+        )
+    });
+    is_chosen && !matches!(after, "screen" | "server" | "container" | "mode" | "database")
 }
 
 /// A date of several words, for example "15 March", "March 15" or "Friday the 12th", and the number of its words.
