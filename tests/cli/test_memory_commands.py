@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import opencode_memory
 from support.command_line import CommandLine
 
 
@@ -285,3 +286,22 @@ def test_project_without_memories_names_those_of_others(cli: CommandLine) -> Non
         assert "Others have 1 memory: --all-projects" in cli(*command).err
     assert "We deploy" in cli.ok("list", "--all-projects").out
     assert "--all-projects" not in cli("recall", "walrus", "-C", str(other)).err
+
+
+@pytest.mark.parametrize("change", [("edit", "--tag", "old"), ("pin",), ("restore",)])
+def test_change_of_an_expired_memory_says_that_no_recall_shows_it(cli: CommandLine, change: tuple[str, ...]) -> None:
+    with opencode_memory.open(project=str(cli.folder)) as store:
+        id_ = store.remember("The freeze ends tonight.", expires_at="2020-01-01T00:00+00:00").id
+    changed = cli.ok(change[0], id_, *change[1:])
+    assert "so no recall shows it" in changed.err
+    cli.ok("edit", id_, "--expires", "none")
+    assert "no recall" not in cli.ok(change[0], id_, *change[1:]).err
+    assert "The freeze ends tonight." in cli.ok("list").out
+
+
+def test_expiry_in_the_past_is_refused(cli: CommandLine) -> None:
+    id_ = cli.remember("Use pnpm.")
+    refused = cli("edit", id_, "--expires", "yesterday")
+    assert refused.code == 2
+    assert "archive" in refused.err
+    assert "Use pnpm." in cli.ok("list").out

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from opencode_memory import InvalidInputError, MemoryStore
+from opencode_memory import ConflictError, InvalidInputError, MemoryStore
 from support.stores import DAY_MS, NOW_MS, recalled, set_clock, texts
 
 NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
@@ -39,6 +39,25 @@ def test_an_expired_memory_is_no_neighbour(store: MemoryStore) -> None:
     store.indexes.embed_pending()
     set_clock(store, NOW_MS + 1000)
     assert store.related(asked) == []
+
+
+@pytest.mark.parametrize("first_is_expired", [True, False])
+def test_merge_lasts_as_long_as_the_memory_that_lasts_longest(store: MemoryStore, first_is_expired: bool) -> None:
+    ids = [store.remember("a grey walrus", ttl_seconds=1).id, store.remember("a grey heron").id]
+    set_clock(store, NOW_MS + 1000)
+    store.merge(ids if first_is_expired else ids[::-1], "a walrus and a heron")
+    assert texts(store.list()) == ["a walrus and a heron"]
+
+
+def test_merge_of_expired_memories_is_refused(store: MemoryStore) -> None:
+    ids = [store.remember(text, ttl_seconds=seconds).id for text, seconds in (("a walrus", 1), ("a heron", 2))]
+    set_clock(store, NOW_MS + 1999)
+    assert store.merge(ids, "both").expires_at == NOW + timedelta(seconds=2)
+    store.undo()
+    set_clock(store, NOW_MS + 2000)
+    with pytest.raises(ConflictError, match="expired"):
+        store.merge(ids, "both")
+    assert sorted(texts(store.list(with_expired=True))) == ["a heron", "a walrus"]
 
 
 def test_an_expired_memory_lives_again_when_its_end_is_moved(store: MemoryStore) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import click
 
@@ -11,6 +11,8 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import ids_argument
 from opencode_memory.learning.rejections import reject_learned, withdraw_rejection
+from opencode_memory.models import Memory
+from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import short_id
 
 
@@ -19,8 +21,9 @@ from opencode_memory.text.formatting import short_id
 def pin(run: Invocation, *, ids: tuple[str, ...]) -> None:
     """Pin memories, so that they rank first when they are relevant."""
     with run.open_store() as store:
-        done = [memory.id for memory in store.pin(ids)]
-    _print_outcome(run, "pinned", done)
+        done = store.pin(ids)
+    _print_outcome(run, "pinned", [memory.id for memory in done])
+    name_expired(run, done)
 
 
 @command("unpin")
@@ -50,8 +53,8 @@ def restore(run: Invocation, *, ids: tuple[str, ...]) -> None:
     with run.open_store() as store:
         restored = store.restore(ids)
         withdraw_rejection(store, *restored)
-        done = [memory.id for memory in restored]
-    _print_outcome(run, "restored", done)
+    _print_outcome(run, "restored", [memory.id for memory in restored])
+    name_expired(run, restored)
 
 
 @command("delete")
@@ -62,6 +65,16 @@ def delete(run: Invocation, *, ids: tuple[str, ...]) -> None:
         reject_learned(store, ids)
         done = store.delete(ids)
     _print_outcome(run, "deleted", done)
+
+
+def name_expired(run: Invocation, memories: Iterable[Memory]) -> None:
+    """Say which of the changed memories have expired, because the change does not show them again."""
+    for memory in memories:
+        if memory.expires_at is not None and memory.is_expired(run.started_at) and not run.out.as_json:
+            run.out.note(
+                f"{short_id(memory.id)} expired {age(memory.expires_at, at=run.started_at)}, so no recall shows it. "
+                f"Keep it with opencode-memory edit {short_id(memory.id)} --expires none."
+            )
 
 
 def _print_outcome(run: Invocation, what: str, ids: Sequence[str]) -> None:

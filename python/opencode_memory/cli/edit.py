@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import click
@@ -10,10 +11,12 @@ import click
 from opencode_memory._core import redact
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.curate import name_expired
 from opencode_memory.cli.output import dim
-from opencode_memory.cli.parameters import CategoryType, id_argument, parse_moment, read_text
+from opencode_memory.cli.parameters import CategoryType, id_argument, read_text
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category
+from opencode_memory.text.clock import parse_when
 from opencode_memory.text.formatting import short_id
 
 _NONE = "none"
@@ -75,9 +78,7 @@ def edit(
     if entities:
         changes["entities"] = () if entities == (_NONE,) else entities
     if expires is not None:
-        changes["expires_at"] = (
-            None if expires == _NONE else parse_moment(expires, field="--expires", at=run.started_at)
-        )
+        changes["expires_at"] = None if expires == _NONE else _parse_end(expires, at=run.started_at)
     if not changes and not in_editor:
         raise click.UsageError("nothing to change: give a text, --editor, or an option", click.get_current_context())
     change(run, EditRequest(id=id, in_editor=in_editor, changes=changes))
@@ -97,6 +98,16 @@ def change(run: Invocation, request: EditRequest) -> None:
     run.out.line("Changed. ", dim(short_id(memory.id)))
     if secrets:
         run.out.line(f"Not stored, because it is secret: {', '.join(secrets)}.")
+    name_expired(run, [memory])
+
+
+def _parse_end(text: str, *, at: datetime) -> datetime:
+    end = parse_when(text, field="--expires", at=at)
+    if end <= at:
+        raise InvalidInputError(
+            "lies in the past, which would hide the memory at once; to hide it, use archive", field="--expires"
+        )
+    return end
 
 
 def _edit_text(text: str) -> str:

@@ -129,8 +129,7 @@ def _read(store: MemoryStore, wanted: Wanted, at: datetime) -> list[Memory]:
 
 
 def _may_read(memory: Memory, project: str | None, at: datetime) -> bool:
-    is_expired = memory.expires_at is not None and memory.expires_at <= at
-    return memory.status is Status.ACTIVE and memory.project in {None, project} and not is_expired
+    return memory.status is Status.ACTIVE and memory.project in {None, project} and not memory.is_expired(at)
 
 
 def _fold(store: MemoryStore, memories: Sequence[Memory]) -> list[Folded]:

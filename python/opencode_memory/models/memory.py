@@ -270,6 +270,10 @@ class Memory:
         """Whether the memory has the tag of a resolved blocker."""
         return RESOLVED in self.tags
 
+    def is_expired(self, at: datetime) -> bool:
+        """Whether the memory has expired, so that no recall and no list shows it."""
+        return self.expires_at is not None and self.expires_at <= at
+
     @property
     def is_confirmed(self) -> bool:
         """Whether the memory comes from the user, or the user has confirmed it."""

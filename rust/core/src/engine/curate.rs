@@ -26,17 +26,28 @@ impl Engine {
         .and_then(only)
     }
 
-    /// Merge memories of one scope into the first one, which gets a new text; the others are superseded by it.
+    /// Merge memories of one scope into the first one, which gets a new text and lasts as long as the one of them that
+    /// lasts longest; the others are superseded by it.
     ///
     /// # Errors
-    /// [`Error::Conflict`] if the writer is not the user, or if a memory is not active or has another scope.
+    /// [`Error::Conflict`] if the writer is not the user, if a memory is not active or has another scope, or if all of
+    /// them have expired.
     pub fn merge(&self, ids: &[String], mut patch: Patch) -> Result<Memory> {
         check(&mut patch)?;
         let ids = self.resolve_ids(ids)?;
         let [kept, _, ..] = ids.as_slice() else {
             return Err(Error::invalid("ids", "two or more different memories are needed"));
         };
-        let project = self.get(kept)?.project_id;
+        let memories = ids.iter().map(|id| self.get(id)).collect::<Result<Vec<_>>>()?;
+        let project = memories[0].project_id;
+        // Otherwise a merge into an expired memory would hide the others.
+        let ends: Option<Vec<i64>> = memories.iter().map(|memory| memory.expires_at).collect();
+        let end = ends.and_then(|ends| ends.into_iter().max());
+        let now_ms = self.enter()?.clock.now_ms();
+        if end.is_some_and(|end| end <= now_ms) {
+            return Err(Error::Conflict("all of these memories have expired; give one of them another expiry first".into()));
+        }
+        patch.expires_at = Some(end);
         let mut merged = self.change(&ids, "combine", |write, before| {
             if write.actor != Trust::User {
                 return Err(Error::Conflict("only the user can merge memories".into()));
