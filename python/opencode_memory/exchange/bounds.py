@@ -27,9 +27,9 @@ class Bounds:
         self._source = source
         self._ids: set[str | None] = set()
         # Links may come before their memories.
-        self._awaited: dict[str | None, int] = {}
+        self._awaited: dict[str | None, int | None] = {}
 
-    def check(self, kind: str, row: Mapping[str, Any], line: int) -> None:
+    def check(self, kind: str, row: Mapping[str, Any], line: int | None = None) -> None:
         """Refuse a row that would write outside the project.
 
         Raises:

@@ -47,7 +47,8 @@ def import_memories(
         store: The store to write to.
         source: A file or a text stream.
         format: One of ``IMPORT_FORMATS``; None to detect it.
-        project: Import everything into this project; not for a complete export of ours, which names its own projects.
+        project: Import everything into this project, global memories as well; not for a complete export of ours, which
+            names its own projects.
         within: Refuse a source that would write outside of this project and the global memories. The source then never
             counts as this store's own past.
         trusted: Whether the source may count as this store's own past, and may assign repositories to projects.
@@ -83,9 +84,15 @@ def import_memories(
             export = FOREIGN_FORMATS[name][1](text)
     if bounds is not None:
         for memory in export.memories:
-            bounds.check_id(memory.id)
+            # Our own export names the projects of this store. Other systems have names of their own.
+            if name == markdown.NAME and project is None:
+                bounds.check("memory", {"id": memory.id, "project": memory.project})
+            else:
+                bounds.check_id(memory.id)
+    if project is None and name != markdown.NAME:
+        project = within
     return _import_foreign(
-        store, text, export, name=name, project=project or within, as_own=as_own, dry_run=dry_run, progress=progress
+        store, text, export, name=name, project=project, as_own=as_own, dry_run=dry_run, progress=progress
     )
 
 
@@ -136,7 +143,7 @@ def _import_foreign(
 ) -> ImportReport:
     with rehearsal(store) as nowhere:
         try:
-            write_foreign(nowhere, export, projects=_project_names(nowhere, project), progress=None)
+            write_foreign(nowhere, export, projects=_project_names(nowhere, project, name), progress=None)
         except InvalidInputError as error:
             raise text.wrong(str(error), field=error.field) from error
     counts: Mapping[str, Mapping[str, int]] = {
@@ -144,7 +151,7 @@ def _import_foreign(
         "link": {"found": len(export.links)},
     }
     if not dry_run:
-        counts = write_foreign(store, export, projects=_project_names(store, project), progress=progress)
+        counts = write_foreign(store, export, projects=_project_names(store, project, name), progress=progress)
     return ImportReport(format=name, dry_run=dry_run, counts=counts, skipped=tuple(export.skipped), trusted=as_own)
 
 
@@ -182,8 +189,8 @@ def _recognise(text: TextSource) -> str:
     raise error
 
 
-def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | None], str | None]:
-    """Return the mapping from another system's project names to ours."""
+def _project_names(store: MemoryStore, project: str | None, format: str) -> Callable[[str | None], str | None]:
+    """Return the mapping from the project names of a format to ours."""
     known = store.projects.list()
     translated: dict[str, str] = {}
 
@@ -201,6 +208,9 @@ def _project_names(store: MemoryStore, project: str | None) -> Callable[[str | N
     def name_here(foreign: str | None) -> str | None:
         if project is not None or foreign is None:
             return project
+        if format == markdown.NAME:
+            # Our own names are complete: app is another project than github.com/acme/app.
+            return foreign
         if foreign not in translated:
             translated[foreign] = translate(foreign)
         return translated[foreign]

@@ -1,7 +1,8 @@
 """Memories as Markdown, for people to read, correct and import again.
 
 Grouped by project and category. Each memory is between two comments, verbatim. The first comment holds all other fields
-as JSON, the second ends the text, whatever headings, fences or comments the text contains.
+as JSON, the second ends the text, whatever headings, fences or comments the text contains. A memory without a project
+in these fields is global.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import IO, Any, Final
 
 from opencode_memory.exchange.foreign import ForeignExport
 from opencode_memory.exchange.source import TextSource
-from opencode_memory.models import Category, Memory, NewMemory, Source
+from opencode_memory.models import Category, Memory, NewMemory, ScopeKind, Source
 
 NAME: Final = "markdown"
 VERSION: Final = 1
@@ -136,4 +137,6 @@ def _memory(source: TextSource, line: int, about: Mapping[str, Any], content: st
         raise source.wrong(f"the memory has an unknown field {unknown[0]!r}", line=line, field=unknown[0])
     if not content.strip():
         raise source.wrong("the memory has no text", line=line, field="content")
-    return NewMemory(content=content, **{name: value for name, value in about.items() if name != "end"})
+    memory = NewMemory(content=content, **{name: value for name, value in about.items() if name != "end"})
+    # A memory without a project is global. Without an explicit scope, the store would use its own project.
+    return memory if memory.project is not None else replace(memory, scope=ScopeKind.GLOBAL)
