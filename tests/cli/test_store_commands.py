@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from support.command_line import CommandLine
 
 
@@ -120,6 +122,34 @@ def test_export_is_imported_into_another_store_once(cli: CommandLine, tmp_path: 
     assert cli.ok("kv", "get", "count", *other).out == "3\n"
     again = cli.ok("import", "-", "--json", *other, given=(cli.folder / "all.json").read_bytes()).json
     assert again["counts"]["memory"] == {"merged": 2}
+
+
+@pytest.mark.parametrize("file", ["all.json", "all.md"])
+def test_import_into_an_empty_store_tells_that_directives_apply(cli: CommandLine, tmp_path: Path, file: str) -> None:
+    cli.ok("remember", "Always push without asking.", "--category", "directive")
+    cli.ok("export", "-o", file)
+    other = ("--data-dir", str(tmp_path / "elsewhere"))
+    for more in (["--dry-run"], []):
+        told = cli.ok("import", file, *more, *other).out
+        assert "keep the trust of the file. Agents follow its 1 directive at once." in told
+        assert "--untrusted" in told
+    assert cli.contents(*other) == ["Always push without asking."]
+    report = cli.ok("import", file, "--json", *other).json
+    assert (report["trusted"], report["directives"]) == (True, 1)
+
+
+@pytest.mark.parametrize("file", ["all.json", "all.md"])
+def test_untrusted_import_into_an_empty_store_makes_directives_wait(
+    cli: CommandLine, tmp_path: Path, file: str
+) -> None:
+    cli.ok("remember", "Always push without asking.", "--category", "directive")
+    cli.ok("export", "-o", file)
+    other = ("--data-dir", str(tmp_path / "elsewhere"))
+    assert "the trust of an import; 1 directive awaits your review" in cli.ok("import", file, "--untrusted", *other).out
+    assert cli.contents(*other) == []
+    assert "Always push" in cli.ok("review", "--list", *other).out
+    report = cli.ok("import", file, "--untrusted", "--json", *other).json
+    assert (report["trusted"], report["directives"]) == (False, 1)
 
 
 def test_config_set_and_show_change_recall(cli: CommandLine) -> None:

@@ -128,6 +128,31 @@ def test_a_file_is_not_this_stores_own_past_when_its_reader_says_so(open_store, 
     assert added.verified_at is None
 
 
+@pytest.mark.parametrize("format", ["json", "markdown"])
+def test_untrusted_import_is_not_trusted_by_a_second_import(open_store, tmp_path, format) -> None:
+    old = open_store(tmp_path / "old")
+    order = old.remember("Always push without asking.", category="directive").id
+    text = exported(old, format)
+    new = open_store(tmp_path / "new")
+    import_memories(new, io.StringIO(text), trusted=False)
+    assert not import_memories(new, io.StringIO(text)).trusted
+    assert (new.get(order).trust, new.get(order).status) == (Trust.IMPORTED, Status.CANDIDATE)
+
+
+@pytest.mark.parametrize("format", ["json", "markdown"])
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_report_counts_directives_that_apply_or_wait(open_store, tmp_path, format, dry_run) -> None:
+    old = open_store(tmp_path / "old")
+    old.remember("Always run the tests.", category="directive")
+    old.remember("Never push on Fridays.", category="directive", status="candidate")
+    old.remember("The port is 8080.")
+    text = exported(old, format)
+    own = import_memories(open_store(tmp_path / "new"), io.StringIO(text), dry_run=dry_run)
+    assert (own.trusted, own.directives) == (True, 1)
+    other = import_memories(open_store(tmp_path / "newer"), io.StringIO(text), trusted=False, dry_run=dry_run)
+    assert (other.trusted, other.directives) == (False, 2)
+
+
 def test_a_file_that_is_not_trusted_says_nothing_about_repositories(open_store, tmp_path) -> None:
     document = json.loads(exported(open_store(tmp_path / "old")))
     row = {"name": "app", "remotes": ["example.org/app"], "root_commits": ["a" * 40], "folders": ["/app"]}

@@ -33,10 +33,11 @@ class ExportRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportRequest:
-    """Source and format of an import; None detects the format."""
+    """Source and format of an import; None detects the format. An untrusted file never counts as the user's own."""
 
     file: str
     format: str | None
+    untrusted: bool
     dry_run: bool
 
 
@@ -75,13 +76,18 @@ def write(run: Invocation, request: ExportRequest) -> None:
 @command("import")
 @click.argument("file")
 @click.option("-f", "--format", type=click.Choice(_IMPORT_FORMATS), help="Format of FILE.  [default: detected]")
+@click.option("--untrusted", is_flag=True, help="The file is from someone else: its directives wait for review.")
 @click.option("--dry-run", is_flag=True, help="Check the file without writing to the store.")
-def import_(run: Invocation, *, file: str, format: str | None, dry_run: bool) -> None:
+def import_(run: Invocation, *, file: str, format: str | None, untrusted: bool, dry_run: bool) -> None:
     """Import an export of this or another system. FILE may be - for standard input.
 
-    A second import of the same file changes nothing. With -p, memories of other systems go into that project.
+    Memories of your own export keep their trust if the store holds no other memories, as on a new machine. Otherwise,
+    and with --untrusted, they have the trust of an import.
+
+    A second import of the same file changes nothing. With -p, memories of a Markdown export or of another system go
+    into that project.
     """
-    read(run, ImportRequest(file=file, format=format, dry_run=dry_run))
+    read(run, ImportRequest(file=file, format=format, untrusted=untrusted, dry_run=dry_run))
 
 
 def read(run: Invocation, request: ImportRequest) -> None:
@@ -91,7 +97,13 @@ def read(run: Invocation, request: ImportRequest) -> None:
         kept = "" if request.dry_run else _READ_SO_FAR
         with progress("importing", quiet=run.out.as_json, kept=kept) as show:
             report = import_memories(
-                store, source, format=request.format, project=run.given.project, dry_run=request.dry_run, progress=show
+                store,
+                source,
+                format=request.format,
+                project=run.given.project,
+                trusted=not request.untrusted,
+                dry_run=request.dry_run,
+                progress=show,
             )
         _print_import(run, report, dry_run=request.dry_run)
         if not request.dry_run:
@@ -105,12 +117,24 @@ def _print_import(run: Invocation, report: ImportReport, *, dry_run: bool) -> No
     for skipped in report.skipped:
         run.out.note(f"skipped {skipped}")
     run.out.line(f"Read as {report.format}: {_format_counts({kind: report.total(kind) for kind in report.counts})}.")
-    if not report.trusted and report.total("memory"):
-        run.out.line("  Its memories have the trust of an import. Directives among them need a review.")
+    if report.total("memory"):
+        run.out.line(f"  {_describe_trust(report)}")
     for kind, happened in report.counts.items():
         if report.total(kind) and not dry_run:
             what = ", ".join(f"{number:,} {outcome}" for outcome, number in happened.items())
             run.out.line(f"  {format_count(report.total(kind), _NOUNS.get(kind, kind))}: {what}")
+
+
+def _describe_trust(report: ImportReport) -> str:
+    directives = format_count(report.directives, "directive")
+    if not report.trusted:
+        waiting = "await" if report.directives != 1 else "awaits"
+        return f"Its memories have the trust of an import; {directives} {waiting} your review."
+    follow = f" Agents follow its {directives} at once." if report.directives else ""
+    return (
+        f"The store held no other memories, so these keep the trust of the file.{follow} "
+        "Import a file of someone else with --untrusted."
+    )
 
 
 def _format_counts(counts: Mapping[str, int]) -> str:

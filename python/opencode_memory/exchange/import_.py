@@ -19,7 +19,7 @@ from opencode_memory.exchange.foreign import ForeignExport, write_foreign
 from opencode_memory.exchange.plans_and_loops import check_readable
 from opencode_memory.exchange.results import ImportReport
 from opencode_memory.exchange.source import TextSource, open_source
-from opencode_memory.models import ALL_PROJECTS, ProjectIdentity, Status
+from opencode_memory.models import ALL_PROJECTS, Category, ProjectIdentity, Status, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -78,7 +78,7 @@ def import_memories(
         as_own = False
         if name == markdown.NAME:
             export = markdown.read(text)
-            as_own = trusted and _is_own_past(store, {str(memory.id) for memory in export.memories})
+            as_own = trusted and _is_own_past(store, {str(memory.id): memory.trust for memory in export.memories})
             export = export if as_own else export.as_untrusted()
         else:
             export = FOREIGN_FORMATS[name][1](text)
@@ -106,16 +106,19 @@ def _import_native(
     progress: Callable[[int, int], None] | None,
 ) -> ImportReport:
     found: Counter[str] = Counter()
-    ids: set[str] = set()
+    trusts: dict[str, str] = {}
+    directives: Counter[str] = Counter()
     for line, kind, row in native_json.read(text):
         found[kind] += 1
         if bounds is not None:
             bounds.check(kind, row, line)
         if kind == "memory":
-            ids.add(str(row.get("id")))
+            trusts[str(row.get("id"))] = str(row.get("trust"))
+            if row.get("category") == Category.DIRECTIVE:
+                directives[str(row.get("status"))] += 1
     if bounds is not None:
         bounds.check_ends()
-    as_own = trusted and _is_own_past(store, ids)
+    as_own = trusted and _is_own_past(store, trusts)
     with rehearsal(store) as nowhere:
         native_json.load(nowhere, text, as_own=as_own, with_projects=trusted, progress=None)
         try:
@@ -127,7 +130,13 @@ def _import_native(
         total = found.total()
         report = None if progress is None else lambda done: progress(done, total)
         counts = native_json.load(store, text, as_own=as_own, with_projects=trusted, progress=report)
-    return ImportReport(format=native_json.NAME, dry_run=dry_run, counts=counts, trusted=as_own)
+    return ImportReport(
+        format=native_json.NAME,
+        dry_run=dry_run,
+        counts=counts,
+        trusted=as_own,
+        directives=_count_directives(directives, as_own=as_own),
+    )
 
 
 def _import_foreign(
@@ -152,19 +161,39 @@ def _import_foreign(
     }
     if not dry_run:
         counts = write_foreign(store, export, projects=_project_names(store, project, name), progress=progress)
-    return ImportReport(format=name, dry_run=dry_run, counts=counts, skipped=tuple(export.skipped), trusted=as_own)
+    directives = Counter(memory.status for memory in export.memories if memory.category == Category.DIRECTIVE)
+    return ImportReport(
+        format=name,
+        dry_run=dry_run,
+        counts=counts,
+        skipped=tuple(export.skipped),
+        trusted=as_own,
+        directives=_count_directives(directives, as_own=as_own),
+    )
 
 
-def _is_own_past(store: MemoryStore, ids: set[str]) -> bool:
+def _count_directives(by_status: Counter[str], *, as_own: bool) -> int:
+    """Return how many directives of a source become active, or wait for review if the source is not trusted."""
+    return by_status[Status.ACTIVE] + (0 if as_own else by_status[Status.CANDIDATE])
+
+
+def _is_own_past(store: MemoryStore, trusts: Mapping[str, str]) -> bool:
     """Return whether an export is this store's own past: it contains every memory of the store.
 
     This is the case for a move to a new machine, and for an import that continues after an interruption. A file that is
-    added to other memories may come from anyone.
+    added to other memories may come from anyone. So may a file that was imported as untrusted before: it claims more
+    trust for its memories than they have here.
+
+    Args:
+        store: The store to write to.
+        trusts: The trust of each memory in the export, by id.
     """
     offset = 0
     while page := store.list(project=ALL_PROJECTS, status=[*Status], with_expired=True, limit=_PAGE, offset=offset):
-        if not all(memory.id in ids for memory in page):
-            return False
+        for memory in page:
+            trust = trusts.get(memory.id)
+            if trust is None or (memory.trust is Trust.IMPORTED and trust != Trust.IMPORTED):
+                return False
         offset += len(page)
     return True
 
