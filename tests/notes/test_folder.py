@@ -273,6 +273,25 @@ def test_notes_of_two_work_trees_without_a_project_are_distinguished(open_store:
     assert len(store.list()) == 2
 
 
+@pytest.mark.parametrize("name", ["a.txt", "README", "deep/50% #1.rst"])
+@pytest.mark.parametrize("is_project", [True, False])
+def test_explicitly_ingested_file_of_another_ending_is_archived_only_when_it_is_gone(
+    open_store: OpenStore, notes: Path, name: str, is_project: bool
+) -> None:
+    store = open_store(project="app" if is_project else None)
+    file = notes / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("about a\n")
+    (notes / "b.md").write_text("about b\n")
+    run(store, file, notes)
+    assert counts(run(store, notes)) == (1, 0, 0, 0)
+    assert len(by_topic(store)) == 2
+    file.write_text("# New\n\nabout a\n")
+    assert counts(run(store, file, notes)) == (1, 0, 0, 1)
+    file.unlink()
+    assert counts(run(store, notes)) == (0, 0, 1, 1)
+
+
 def test_explicitly_ingested_hidden_note_survives_a_folder_ingest(store: MemoryStore, notes: Path) -> None:
     (notes / ".agent" / "sub").mkdir(parents=True)
     hidden = notes / ".agent" / "sub" / "a.md"

@@ -7,6 +7,7 @@ archived because its section was deleted is restored with the section.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -17,7 +18,15 @@ from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import NewMemory, RememberStatus, Scope, Status
 from opencode_memory.notes.files import Skipped, find_notes
-from opencode_memory.notes.note_memories import make_file_name, make_mark, parse_file_name, parse_mark, read_memories
+from opencode_memory.notes.note_memories import (
+    locate_file,
+    make_file_name,
+    make_mark,
+    parse_file_name,
+    parse_mark,
+    read_memories,
+)
+from opencode_memory.notes.tree import is_note
 from opencode_memory.projects.identity import real
 
 if TYPE_CHECKING:
@@ -135,7 +144,7 @@ def ingest(
         if kept := sum(result.status is RememberStatus.KEPT for result in results):
             reason = f"{kept} memories have higher trust, so the file's text waits for review"
             tally.skipped.append(Skipped(str(path), reason))
-    gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, name, tally)]
+    gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, name, base, tally)]
     for memory in () if dry_run else gone:
         store.edit(memory.id, metadata={**memory.metadata, **make_mark(memory.fingerprint, gone=True)})
         store.archive(memory.id, reason="its section is gone")
@@ -206,12 +215,15 @@ def _needs_write(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) 
     return True
 
 
-def _is_gone(topic: str, memory: _Known, name: str, tally: _Tally) -> bool:
+def _is_gone(topic: str, memory: _Known, name: str, base: Path | None, tally: _Tally) -> bool:
     """Return whether a memory has to be archived because its section is no longer in the path called ``name``."""
     file = parse_file_name(topic)
     # Hidden notes are only read when the user names them.
     below = file.removeprefix(name).split("/")
     was_unread = any(part.startswith(".") for part in below) or any(_lies_under(file, other) for other in tally.unread)
+    if file != name and not is_note(below[-1]):
+        # So are files with another ending, for example .txt.
+        was_unread |= os.path.lexists(locate_file(file, base))
     return memory.status is not Status.ARCHIVED and topic not in tally.topics and not was_unread
 
 

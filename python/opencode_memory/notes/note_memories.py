@@ -114,6 +114,12 @@ def parse_file_name(topic: str) -> str:
     return topic.removeprefix(PREFIX).partition("#")[0]
 
 
+def locate_file(name: str, base: Path | None) -> Path:
+    """Return the path of a file from its name in topics. The path of a redacted name does not exist."""
+    path = name.replace("%23", "#").replace("%25", "%")
+    return Path(path) if base is None else base / path
+
+
 def make_mark(fingerprint: str, *, gone: bool = False) -> dict[str, Any]:
     """Build the metadata that the next ingest reads.
 
