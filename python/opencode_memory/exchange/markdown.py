@@ -17,10 +17,10 @@ from typing import IO, Any, Final
 from opencode_memory.exchange.foreign import ForeignExport
 from opencode_memory.exchange.source import TextSource
 from opencode_memory.models import Category, Memory, NewMemory, ScopeKind, Source
+from opencode_memory.text.own_files import EXPORT_MARK
 
 NAME: Final = "markdown"
 VERSION: Final = 1
-_FIRST_LINE: Final = re.compile(r"<!-- opencode-memory export (?P<version>\d+)\b.*-->")
 _STARTS: Final = re.compile(r"<!-- memory (?P<about>\{.*\}) -->")
 _KEPT: Final = tuple(field.name for field in fields(NewMemory) if field.name not in {"content", "scope", "ttl_seconds"})
 
@@ -54,7 +54,7 @@ def write(groups: Iterable[tuple[str | None, Category, Iterable[Memory]]], out: 
 
 def recognises(head: str) -> bool:
     """Return whether a text begins like a Markdown export of ours."""
-    return _FIRST_LINE.match(head) is not None
+    return EXPORT_MARK.match(head) is not None
 
 
 def read(source: TextSource) -> ForeignExport:

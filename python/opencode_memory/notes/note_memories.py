@@ -21,6 +21,7 @@ from opencode_memory.notes.files import read_note
 from opencode_memory.text.clock import parse_when
 from opencode_memory.text.front_matter import FrontMatter
 from opencode_memory.text.markdown import Section, split
+from opencode_memory.text.own_files import describe_own_file
 from opencode_memory.text.suggest import did_you_mean
 
 PREFIX: Final = "file:"
@@ -47,7 +48,10 @@ def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | 
     """
     if len(name) > _NAME_LIMIT:
         raise ValueError(f"its path is longer than {_NAME_LIMIT} characters")
-    document = split(read_note(note), limit=SECTION_LIMIT)
+    text = read_note(note)
+    if (holds := describe_own_file(note.name, text)) is not None:
+        raise ValueError(f"it is {holds}")
+    document = split(text, limit=SECTION_LIMIT)
     about = document.front_matter
     time = _find_time(note, about, zone)
     topics: set[str] = set()

@@ -1,0 +1,77 @@
+"""Ingest of files that this program wrote itself: skipped, so that no memory is stored twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from opencode_memory import MemoryStore
+from opencode_memory.exchange import export_memories
+from opencode_memory.memory_file.frame import NEW
+from opencode_memory.mirror.page import EMPTY
+from opencode_memory.notes.folder import ingest
+
+NOT_OURS = {
+    "manual.md": "# Manual\n\n<!-- opencode-memory:begin v2 0123456789abcdef -->\n<!-- opencode-memory:end -->\n",
+    "exports.md": "# Exports\n\nThe first line is:\n\n<!-- opencode-memory export 1 -->\n",
+    "MEMORY.md": "# Memory\n\nKept by hand.\n",
+    "zettel.md": "---\nid: 3f2b8c1e-5a4d-4c3b-9e2f-1a2b3c4d5e6f\ncategory: fact\ndate: 2026-11-01\n---\n\nA note.\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    return folder
+
+
+def _write_export(store: MemoryStore, folder: Path) -> str:
+    export_memories(store, folder / "all.md", format="markdown")
+    return "all.md"
+
+
+def _write_memory_file(store: MemoryStore, folder: Path) -> str:
+    (folder / "MEMORY.md").write_bytes(NEW.with_body([f"- {memory.content}" for memory in store.list()]))
+    return "MEMORY.md"
+
+
+def _write_page(store: MemoryStore, folder: Path) -> str:
+    (folder / "page.md").write_bytes(EMPTY.with_memory(store.list()[0]))
+    return "page.md"
+
+
+def _write_shared_page(store: MemoryStore, folder: Path) -> str:
+    (folder / "page.md").write_bytes(EMPTY.with_memory(store.list()[0], is_shared=True))
+    return "page.md"
+
+
+@pytest.mark.parametrize(
+    ("write", "reason"),
+    [
+        (_write_export, "opencode-memory import"),
+        (_write_memory_file, "opencode-memory memory-file"),
+        (_write_page, "opencode-memory files"),
+        (_write_shared_page, "opencode-memory files"),
+    ],
+)
+@pytest.mark.parametrize("by_name", [True, False])
+def test_file_written_by_this_program_is_skipped_with_a_reason(
+    store: MemoryStore, folder: Path, write, reason: str, by_name: bool
+) -> None:
+    store.remember("Bees like clover.", tags=["bee"])
+    name = write(store, folder)
+    (folder / "other.md").write_text("# Walrus\n\nIt swims.\n")
+    report = ingest(store, folder / name if by_name else folder, top=folder)
+    assert (report.files, report.added) == ((0, 0) if by_name else (1, 1))
+    [skipped] = report.skipped
+    assert Path(skipped.file).name == name
+    assert reason in skipped.reason
+
+
+@pytest.mark.parametrize("name", NOT_OURS)
+def test_note_that_resembles_a_file_of_this_program_is_read(store: MemoryStore, folder: Path, name: str) -> None:
+    (folder / name).write_text(NOT_OURS[name])
+    report = ingest(store, folder, top=folder)
+    assert (report.files, report.skipped) == (1, ())
