@@ -273,6 +273,18 @@ def test_notes_of_two_work_trees_without_a_project_are_distinguished(open_store:
     assert len(store.list()) == 2
 
 
+def test_one_undo_brings_back_all_memories_that_an_ingest_archived(store: MemoryStore, notes: Path) -> None:
+    (notes / "a.md").write_text(NOTE)
+    run(store, notes)
+    (notes / "a.md").unlink()
+    assert counts(run(store, notes)) == (0, 0, 0, 4)
+    store.undo()
+    assert len(by_topic(store)) == 4
+    assert counts(run(store, notes)) == (0, 0, 0, 4)
+    (notes / "a.md").write_text(NOTE)
+    assert counts(run(store, notes)) == (0, 4, 0, 0)
+
+
 @pytest.mark.parametrize("name", ["a.txt", "README", "deep/50% #1.rst"])
 @pytest.mark.parametrize("is_project", [True, False])
 def test_explicitly_ingested_file_of_another_ending_is_archived_only_when_it_is_gone(

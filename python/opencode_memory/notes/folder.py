@@ -145,9 +145,11 @@ def ingest(
             reason = f"{kept} memories have higher trust, so the file's text waits for review"
             tally.skipped.append(Skipped(str(path), reason))
     gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, name, base, tally)]
-    for memory in () if dry_run else gone:
-        store.edit(memory.id, metadata={**memory.metadata, **make_mark(memory.fingerprint, gone=True)})
-        store.archive(memory.id, reason="its section is gone")
+    if gone and not dry_run:
+        for memory in gone:
+            store.edit(memory.id, metadata={**memory.metadata, **make_mark(memory.fingerprint, gone=True)})
+        # In one operation, so that one undo brings all of them back.
+        store.archive([memory.id for memory in gone], reason="its section is gone")
     return IngestReport(
         files=tally.files,
         added=tally.added,
