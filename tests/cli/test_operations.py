@@ -87,6 +87,17 @@ def test_log_lists_operations_with_who_what_and_how_many(cli: CommandLine) -> No
     assert "(undone)" in cli.ok("log").out
 
 
+def test_log_shows_the_texts_of_an_import_and_undo_takes_it_back(cli: CommandLine, tmp_path: Path) -> None:
+    id_ = cli.ok("remember", "We deploy on Thursdays.", "--json").json["id"]
+    cli.ok("edit", id_, "We deploy on Fridays.")
+    cli.ok("export", "-o", "all.json")
+    other = ("--data-dir", str(tmp_path / "elsewhere"))
+    cli.ok("import", "all.json", *other)
+    assert "We deploy on Fridays." in cli.ok("log", *other).out
+    assert "We deploy on Fridays." in cli.ok("undo", *other).out
+    assert cli.contents(*other) == []
+
+
 def test_undo_of_many_changes_asks(cli: CommandLine) -> None:
     with opencode_memory.open(background=False) as store:
         store.remember_many([{"content": f"note {n}"} for n in range(11)])

@@ -214,7 +214,13 @@ pub fn changed_after(connection: &Connection, change: &Recorded) -> Result<Optio
 
 /// A change together with the memory after it.
 pub(super) fn with_after(connection: &Connection, row: Recorded) -> Result<HistoryEntry> {
-    let next = collect(connection, "WHERE memory = ?1 AND seq > ?2 ORDER BY seq LIMIT 1", (&row.id, row.seq))?;
+    // The past that an import brought is recorded after the import, but lies before it. Its first row would say that the
+    // memory did not exist after the import.
+    let next = collect(
+        connection,
+        "WHERE memory = ?1 AND seq > ?2 AND (operation > 0 OR ?3 < 0) ORDER BY seq LIMIT 1",
+        (&row.id, row.seq, row.operation),
+    )?;
     let after = match next.into_iter().next() {
         Some(next) => next.before,
         None => memory::by_id(connection, &row.id)?,
