@@ -327,6 +327,16 @@ def test_exports_of_the_store_are_refused(store: MemoryStore, notes: Path) -> No
     assert counts(run(store, store.data_dir)) == (0, 0, 0, 0)
 
 
+@pytest.mark.parametrize("topic", ["style", "docs/policy", "bootstrap:README.md#x", "file:gone.md#x"])
+def test_memory_with_a_topic_of_its_own_is_no_deleted_section(store: MemoryStore, notes: Path, topic: str) -> None:
+    stored = store.remember("Always use tabs in Go files.", category="directive", topic=topic).id
+    (notes / "docs").mkdir()
+    (notes / "docs" / "a.md").write_text(NOTE)
+    for path in (notes, notes / "docs"):
+        assert run(store, path, top=notes).archived == 0
+    assert store.get(stored).status is Status.ACTIVE
+
+
 def test_long_sections_long_headings_and_hostile_titles_all_get_a_topic(store: MemoryStore, notes: Path) -> None:
     words = "word " * 30_000
     headings = ["x" * 900, "x" * 900, "a/b", "a", "a~2", "a", "#", ""]

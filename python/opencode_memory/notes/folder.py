@@ -65,6 +65,7 @@ class _Known:
 
     Attributes:
         id: Id of the memory.
+        file: Name of the file in its topic.
         status: Status of the memory.
         fingerprint: Fingerprint of the section at the last ingest; empty if the memory was not written by an ingest.
         gone: Whether an ingest archived the memory because its section was deleted.
@@ -72,6 +73,7 @@ class _Known:
     """
 
     id: str
+    file: str
     status: Status
     fingerprint: str
     gone: bool
@@ -219,7 +221,9 @@ def _needs_write(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) 
 
 def _is_gone(topic: str, memory: _Known, name: str, base: Path | None, tally: _Tally) -> bool:
     """Return whether a memory has to be archived because its section is no longer in the path called ``name``."""
-    file = parse_file_name(topic)
+    if not memory.fingerprint:
+        return False  # the user or an agent stored it and chose a topic that looks like one of a note
+    file = memory.file
     # Hidden notes are only read when the user names them.
     below = file.removeprefix(name).split("/")
     was_unread = any(part.startswith(".") for part in below) or any(_lies_under(file, other) for other in tally.unread)
@@ -250,8 +254,9 @@ def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str,
         while page := store.list(scope=scope, status=status, limit=_PAGE, offset=offset):
             offset += len(page)
             for memory in page:
-                if memory.topic is not None and _lies_under(parse_file_name(memory.topic), name):
-                    known[memory.topic] = _to_known(memory)
+                file = None if memory.topic is None else parse_file_name(memory.topic)
+                if memory.topic is not None and file is not None and _lies_under(file, name):
+                    known[memory.topic] = _to_known(memory, file)
     return known
 
 
@@ -261,9 +266,9 @@ def _lies_under(file: str, name: str) -> bool:
     return file == name or file.startswith(name.rstrip("/") + "/")
 
 
-def _to_known(memory: Memory) -> _Known:
+def _to_known(memory: Memory, file: str) -> _Known:
     fingerprint, gone = parse_mark(memory.metadata)
-    return _Known(memory.id, memory.status, fingerprint, gone, memory.metadata)
+    return _Known(memory.id, file, memory.status, fingerprint, gone, memory.metadata)
 
 
 def _consume(changes: Iterator[NewMemory]) -> None:

@@ -113,9 +113,9 @@ def make_file_name(path: Path, base: Path | None) -> str:
     return "" if name == "." else redact(name)[0].replace("%", "%25").replace("#", "%23")
 
 
-def parse_file_name(topic: str) -> str:
-    """Return the file name from a topic."""
-    return topic.removeprefix(PREFIX).partition("#")[0]
+def parse_file_name(topic: str) -> str | None:
+    """Return the file name from a topic; None if the topic names no file."""
+    return topic.removeprefix(PREFIX).partition("#")[0] if topic.startswith(PREFIX) else None
 
 
 def locate_file(name: str, base: Path | None) -> Path:
