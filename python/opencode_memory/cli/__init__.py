@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -11,6 +10,7 @@ import click
 
 from opencode_memory.cli import errors
 from opencode_memory.cli.commands import application
+from opencode_memory.cli.standard_streams import discard, open_missing
 from opencode_memory.errors import OpencodeMemoryError
 
 __all__ = ["main"]
@@ -27,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         interrupt.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    open_missing()
     try:
         for stream in (sys.stdin, sys.stdout, sys.stderr):
             choose_encoding(stream, sys.platform)
@@ -38,9 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return errors.INTERRUPTED
     except errors.OutputClosed:
-        # Discard the buffered output. Otherwise the interpreter reports an error when it flushes the closed stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         return errors.DONE
+    except OSError as error:
+        return errors.report_os_error(error, as_json="--json" in words)
     return code if isinstance(code, int) else errors.DONE
 
 

@@ -44,6 +44,7 @@ def list_backups(run: Invocation) -> int:
     """List the existing backups, newest first. A damaged store is no obstacle."""
     from opencode_memory.store.recovery import list_backups  # noqa: PLC0415  not needed for help
 
+    run.check_data_dir()
     known = list_backups(run.config.data_dir)
     found = known.backups
     if known.problem is not None:

@@ -82,12 +82,30 @@ class Invocation:
         """The folder that determines the project.
 
         Raises:
-            InvalidInputError: If it does not exist.
+            InvalidInputError: If it does not exist, or if this process may not enter it.
         """
+        from opencode_memory.files import access  # noqa: PLC0415  see the module's docstring
+
         folder = Path(self.given.folder or ".")
-        if not folder.is_dir():
-            raise InvalidInputError(f"{folder} is not a folder", field="--dir")
+        obstacle = access.find_obstacle(folder)
+        if obstacle is not None:
+            raise InvalidInputError(obstacle, field="--dir")
         return folder.absolute()
+
+    def check_data_dir(self) -> None:
+        """Check that the data directory does not exist yet, or is a folder that this process may enter.
+
+        Raises:
+            StorageError: It is not.
+        """
+        from opencode_memory.files import access  # noqa: PLC0415  see the module's docstring
+
+        folder = self.config.data_dir
+        obstacle = access.find_obstacle(folder, may_be_missing=True)
+        if obstacle is not None:
+            error = StorageError(f"data_dir: {obstacle}", path=str(folder))
+            error.hint = f"it is set by {self.config.origins['data_dir']}; name the folder of a store"
+            raise error
 
     @cached_property
     def work_tree(self) -> Path | None:
@@ -194,6 +212,7 @@ class Invocation:
         Raises:
             StorageError: If there is no store.
         """
+        self.check_data_dir()
         import opencode_memory  # noqa: PLC0415  see the module's docstring
 
         with opencode_memory.open(
@@ -214,7 +233,12 @@ class Invocation:
             self.out.note(describe_rest(waiting))
 
     def is_read_only(self) -> bool:
-        """Return whether there is a store that this process cannot write."""
+        """Return whether there is a store that this process cannot write.
+
+        Raises:
+            StorageError: The data directory is a file, or a folder that this process may not enter.
+        """
+        self.check_data_dir()
         from opencode_memory.files import access  # noqa: PLC0415  see the module's docstring
 
         files = (self.config.data_dir, self.config.data_dir / "store.db")

@@ -173,6 +173,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest, *, on_comp
     start_log(config.server)
     migrate(config.environment)
     log_notices(config.notices)
+    run.check_data_dir()
     system().make_folder(config.data_dir)
     # Check before binding, because the port of the first server gives a less useful error.
     refuse_second_server(config.data_dir)

@@ -10,6 +10,28 @@ from typing import Final
 _FEW_BYTES: Final = 128 * 1024
 
 
+def find_obstacle(folder: Path, *, may_be_missing: bool = False) -> str | None:
+    """Return why this process cannot enter a folder; None if it can.
+
+    Args:
+        folder: The folder.
+        may_be_missing: Whether a path that does not exist is no obstacle.
+    """
+    try:
+        # Only the dot at the end requires the permission to enter the folder.
+        os.stat(os.path.join(folder, "."))  # noqa: PTH116, PTH118  a Path drops the dot
+    except FileNotFoundError:
+        return None if may_be_missing else f"{folder} is not a folder"
+    except NotADirectoryError:
+        is_missing = not os.path.lexists(folder)
+        return f"{folder} is {'below a file' if is_missing else 'not a folder'}"
+    except ValueError:  # For example a NUL.
+        return f"{folder} is not a folder"
+    except OSError as error:
+        return f"{folder} cannot be entered: {error.strerror or error}"
+    return None
+
+
 def is_writable(path: Path) -> bool:
     """Return whether this process may write a file or folder. On a read-only file system not even root may."""
     return os.access(path, os.W_OK)

@@ -50,9 +50,9 @@ def find_repository(folder: Path) -> Repository | None:
     start = real(folder)
     for place in (start, *start.parents):
         dot_git = place / ".git"
-        if dot_git.is_dir() and _is_git_dir(dot_git):
+        if _is_git_dir(dot_git):
             return Repository(place, dot_git, dot_git)
-        if dot_git.is_file():
+        if os.path.isfile(dot_git):  # noqa: PTH113  Path.is_file raises if the folder may not be read
             return _linked(place, dot_git)
         if _is_git_dir(place):
             return Repository(place, place, place)
@@ -111,7 +111,9 @@ def _linked(place: Path, dot_git: Path) -> Repository | None:
 
 
 def _is_git_dir(path: Path) -> bool:
-    return (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir()
+    # Path.is_file and Path.is_dir raise if the folder may not be read. Such a folder counts as none of git.
+    has_head = os.path.isfile(path / "HEAD")  # noqa: PTH113
+    return has_head and all(os.path.isdir(path / name) for name in ("objects", "refs"))  # noqa: PTH112
 
 
 def _read(path: Path, limit: int) -> str | None:

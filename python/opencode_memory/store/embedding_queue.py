@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import subject
-from opencode_memory.errors import ClosedError, EmbeddingBudgetError, EmbeddingError, OpencodeMemoryError
+from opencode_memory.errors import ClosedError, EmbeddingBudgetError, EmbeddingError, OpencodeMemoryError, StorageError
 from opencode_memory.platform import system
 from opencode_memory.store.embed import Progress, embed_pending
 from opencode_memory.store.embedder_choice import EmbedderChoice
@@ -102,7 +102,14 @@ class EmbeddingQueue:
         progress: Progress | None = None,
         limit: int | None = None,
     ) -> int:
-        """Wait for other processes that embed, then embed waiting memories; return the number of memories embedded."""
+        """Wait for other processes that embed, then embed waiting memories; return the number of memories embedded.
+
+        Raises:
+            StorageError: The store was opened read-only, or the lock between processes cannot be opened.
+        """
+        if not self._engine.is_writable:
+            file = self.data_dir / "store.db"
+            raise StorageError(f"write to {file}: the store was opened read-only", path=str(file))
         with embedding_turn(self.data_dir):
             return embed_pending(self._engine, embedder, progress=progress, limit=limit)
 
@@ -281,8 +288,15 @@ def embedding_turn(folder: Path, *, give_up: Callable[[], bool] = lambda: False)
 
     Yields:
         Whether this process has the turn.
+
+    Raises:
+        StorageError: The file of the lock cannot be opened.
     """
-    descriptor = system().open(folder / _LOCK, os.O_RDWR | os.O_CREAT)
+    try:
+        descriptor = system().open(folder / _LOCK, os.O_RDWR | os.O_CREAT)
+    except OSError as error:
+        file = str(folder / _LOCK)
+        raise StorageError(f"cannot open {file}: {error.strerror or error}", path=file) from error
     try:
         pause = threading.Event()
         while True:

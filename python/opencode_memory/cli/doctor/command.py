@@ -29,7 +29,7 @@ from opencode_memory.cli.doctor.lateness import check_lateness
 from opencode_memory.cli.doctor.loops import check_loops
 from opencode_memory.cli.doctor.packages import check_other_packages
 from opencode_memory.cli.doctor.sessions import check_sessions
-from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.errors import DONE, NOTHING_FOUND, explain
 from opencode_memory.cli.output import dim
 from opencode_memory.config.paths import default_data_dir
 from opencode_memory.errors import ConfigError, OpencodeMemoryError
@@ -121,7 +121,7 @@ def _apply_fix(run: Invocation, fix: Fix) -> Check:
     try:
         return Check("fix", Level.OK, apply(run, fix))
     except (OpencodeMemoryError, OSError) as error:
-        return Check("fix", Level.PROBLEM, f"{fix.kind}: {error}", getattr(error, "hint", None))
+        return _to_problem("fix", error, f"{fix.kind}: ")
 
 
 def _run_check(name: str, function: Callable[[Invocation], Iterator[Check]], run: Invocation) -> Iterator[Check]:
@@ -129,7 +129,12 @@ def _run_check(name: str, function: Callable[[Invocation], Iterator[Check]], run
     try:
         yield from function(run)
     except (OpencodeMemoryError, OSError) as error:
-        yield Check(name, Level.PROBLEM, str(error), getattr(error, "hint", None))
+        yield _to_problem(name, error)
+
+
+def _to_problem(name: str, error: OpencodeMemoryError | OSError, what: str = "") -> Check:
+    explained = error if isinstance(error, OpencodeMemoryError) else explain(error)
+    return Check(name, Level.PROBLEM, f"{what}{explained}", explained.hint)
 
 
 def _check_installation(_run: Invocation) -> Iterator[Check]:
