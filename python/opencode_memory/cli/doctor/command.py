@@ -6,6 +6,7 @@ import platform
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -32,7 +33,8 @@ from opencode_memory.cli.doctor.sessions import check_sessions
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND, explain
 from opencode_memory.cli.output import dim
 from opencode_memory.config.paths import default_data_dir
-from opencode_memory.errors import ConfigError, OpencodeMemoryError
+from opencode_memory.errors import ConfigError, OpencodeMemoryError, StorageError
+from opencode_memory.files import access
 from opencode_memory.platform import system
 from opencode_memory.text.formatting import format_count
 
@@ -161,13 +163,20 @@ def _check_data_dir(run: Invocation) -> Iterator[Check]:
     from opencode_memory.maintenance.health import check_folder  # noqa: PLC0415  loaded only when it runs
 
     folder = run.config.data_dir
+    obstacle = access.find_obstacle(folder, may_be_missing=True)
+    if obstacle is not None:
+        hint = f"data_dir is set by {run.config.origins['data_dir']}; name the folder of a store"
+        yield Check("data_dir", Level.PROBLEM, obstacle, hint)
+        return
     if not folder.exists():
         yield Check("data_dir", Level.NOTE, f"{folder} does not exist yet; the first memory creates it")
         return
     mode = stat.S_IMODE(folder.stat().st_mode)
     is_open = system().may_others_read(folder)
     if is_open:
-        text, fix = f"other users may read {folder} ({mode:o})", Fix(FixKind.CHMOD, path=folder, mode=0o700)
+        text = f"other users may read {folder} ({mode:o})"
+        # A folder without a store may be named by mistake, for example /tmp, which other users need.
+        fix = Fix(FixKind.CHMOD, path=folder, mode=0o700) if _has_store(run) else None
         yield FixableCheck("data_dir", Level.PROBLEM, text, f"chmod 700 {folder}", fix)
     findings = [to_check(finding) for finding in check_folder(folder)]
     if not is_open and not any(finding.name == "data_dir" for finding in findings):
@@ -175,10 +184,21 @@ def _check_data_dir(run: Invocation) -> Iterator[Check]:
     yield from findings
 
 
+def _has_store(run: Invocation) -> bool:
+    """Return whether there is a store. Otherwise the doctor would create one in a folder named by mistake."""
+    folder = run.config.data_dir
+    return access.find_obstacle(folder) is None and (folder / "store.db").exists()
+
+
 def _check_store(run: Invocation) -> Iterator[Check]:
     from opencode_memory.maintenance.health import check_store  # noqa: PLC0415  loaded only when it runs
 
-    if not run.config.data_dir.exists():
+    if not _has_store(run):
+        if access.find_obstacle(run.config.data_dir) is None:
+            with suppress(StorageError), run.open_read_only():
+                # Only a lost store raises another error: its file is gone, but its folder has backups or indexes.
+                pass
+            yield Check("store", Level.NOTE, "there is no store yet; the first memory creates it")
         return
     from opencode_memory.cli.doctor.model import check_change  # noqa: PLC0415  as above
 
@@ -230,7 +250,7 @@ def _check_model(run: Invocation) -> Iterator[Check]:
     from opencode_memory.cli.doctor.model import check_model  # noqa: PLC0415  loaded only when it runs
 
     config, environment = run.config.embedding, run.config.environment
-    if not run.config.data_dir.exists():
+    if not _has_store(run):
         yield from check_model(config, environment)
         return
     with run.open_store(background=False) as store:
