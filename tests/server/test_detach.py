@@ -18,6 +18,7 @@ from opencode_memory.config.load import Config, load
 from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
 from opencode_memory.server import detach
 from opencode_memory.server.detach import LOG_FILE, start_detached
+from opencode_memory.service.server_record import ServerRecord, hold_record
 from support.background import Background, end, health_of
 from support.command_line import CommandLine
 from support.services import HEALTH, free_port, health_server
@@ -29,6 +30,10 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux reveal
 def begin(background: Background) -> Callable[..., subprocess.Popen[str]]:
     """Begin ``serve --detach`` in the home of ``config``."""
     return partial(background.begin, "serve", "--detach")
+
+
+def record_of(port: int) -> ServerRecord:
+    return ServerRecord(pid=os.getpid(), host="127.0.0.1", port=port, version="0.1.0", detached=True)
 
 
 def print_and_exit(text: str, code: int) -> list[str]:
@@ -103,7 +108,8 @@ def test_server_that_never_gets_ready_is_killed(config: Config) -> None:
 
 
 def test_server_of_another_process_that_bound_first_is_used(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    with health_server({**HEALTH, "pid": 4711}) as port:
+    config.data_dir.mkdir(parents=True)
+    with health_server({**HEALTH, "pid": 4711}) as port, hold_record(config.data_dir, record_of(port)):
         there = load(environment={**config.environment, "OPENCODE_MEMORY_PORT": str(port)})
         look, looks = detach._find_running, []
 
@@ -154,6 +160,29 @@ def test_port_that_a_server_hands_over_is_looked_at_again(config: Config, monkey
     monkeypatch.setattr(detach, "find_port_holder", lambda *_: moving)
     with pytest.raises(ConflictError, match="another program"):
         detach._find_running(config)
+
+
+def test_server_of_another_store_on_the_port_is_a_conflict(
+    cli: CommandLine, config: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(detach, "_MOVING_SECONDS", 0)
+    with health_server(HEALTH) as port, hold_record(tmp_path, record_of(port)):
+        answer = cli("serve", "--detach", "--port", str(port), "--data-dir", str(config.data_dir))
+    assert (answer.code, answer.out) == (2, "")
+    assert f"which serves another store than {config.data_dir}" in answer.err
+    assert "--port" in answer.err
+    assert not config.data_dir.exists()
+
+
+def test_server_that_ends_while_it_still_answers_is_no_conflict(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ending = detach.PortHolder(
+        pid=1, command="x", is_ours=True, is_incumbent=False, version="0.1.0", uid=os.getuid(), http_status=200
+    )
+    found = [ending, None]
+    monkeypatch.setattr(detach, "find_port_holder", lambda *_: found.pop(0))
+    assert detach._find_running(config) is None
 
 
 def test_port_0_is_refused(config: Config) -> None:

@@ -18,12 +18,14 @@ from typing import IO, Final
 from opencode_memory.config.load import Config
 from opencode_memory.config.setting import PREFIX
 from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
+from opencode_memory.files import access
 from opencode_memory.platform import system
 from opencode_memory.platform.system import AS_BYTES, NOT_INHERITED, PRIVATE_FILE
 from opencode_memory.server.replace import Replaced, is_older
 from opencode_memory.server.stop import RunningServer
 from opencode_memory.server.takeover import Inherited
 from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
+from opencode_memory.service.server_record import find_server
 
 LOG_FILE: Final = "server.log"
 _LOCK_FILE: Final = "server.start.lock"
@@ -61,7 +63,7 @@ def start_detached(
     end_old: Callable[[], Replaced | None] = lambda: None,
     patience_seconds: float = _PATIENCE_SECONDS,
 ) -> DetachedServer:
-    """Start a server unless one of this user is running, and return when it is ready.
+    """Start a server unless one of this store is running, and return when it is ready.
 
     Args:
         config: The configuration of the server.
@@ -71,7 +73,8 @@ def start_detached(
 
     Raises:
         ConfigError: The configured port is 0, which means any free port.
-        ConflictError: Another program or another user holds the port, or the old server may not be ended.
+        ConflictError: Another program, another user or the server of another store holds the port, or the old server
+            may not be ended.
         OpencodeMemoryError: The server exited before it was ready, or took too long.
         StorageError: The log cannot be written.
     """
@@ -149,14 +152,15 @@ def _wait_until_ready(
 
 
 def _find_running(config: Config, *, until: float | None = None) -> PortHolder | None:
-    """Return this user's server on the configured port; None if the port is free or the server is not ready yet.
+    """Return the store's server on the configured port; None if the port is free or the server is not ready yet.
 
     Args:
         config: The configuration with the host and the port.
         until: Deadline of a caller that calls again; None to wait here for a server that is not ready.
 
     Raises:
-        ConflictError: Another program or user holds the port, or our server holds it and does not answer.
+        ConflictError: Another program or user or the server of another store holds the port, or our server holds it
+            and does not answer.
     """
     host, port = config.server.host, config.server.port
     give_up = time.monotonic() + _PATIENCE_SECONDS if until is None else until
@@ -169,7 +173,13 @@ def _find_running(config: Config, *, until: float | None = None) -> PortHolder |
         if not holder.is_ours or holder.uid not in (None, system().user_id()):
             raise _conflict(holder, host, port)
         if holder.http_status is not None:
-            return holder
+            if _serves_store(config, holder):
+                return holder
+            if time.monotonic() > moved_at:
+                raise _other_store(config, holder)
+            # A server that hands over or ends has erased its record, and may still answer for a moment.
+            time.sleep(_PAUSE_SECONDS)
+            continue
         # The server has bound the port and is not ready yet. A server that is shutting down never will be.
         if until is not None:
             return None
@@ -177,6 +187,23 @@ def _find_running(config: Config, *, until: float | None = None) -> PortHolder |
             raise _conflict(holder, host, port)
         time.sleep(_PAUSE_SECONDS)
     return None
+
+
+def _serves_store(config: Config, holder: PortHolder) -> bool:
+    """Return whether a server of this program serves the store of the configuration.
+
+    The server of a store that cannot be written has no record, so that it cannot be told from another.
+    """
+    if (record := find_server(config.data_dir)) is not None:
+        return record.pid == holder.pid or record.port == config.server.port
+    return config.data_dir.exists() and not access.is_writable(config.data_dir)
+
+
+def _other_store(config: Config, holder: PortHolder) -> ConflictError:
+    held = explain_holder(holder, config.server.host, config.server.port).removesuffix(".")
+    error = ConflictError(f"cannot start a server. {held}, which serves another store than {config.data_dir}.")
+    error.hint = "choose another port with --port, or end that server: `opencode-memory stop --data-dir` with its store"
+    return error
 
 
 def _conflict(holder: PortHolder, host: str, port: int) -> ConflictError:
