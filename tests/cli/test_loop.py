@@ -92,6 +92,8 @@ def test_plan_is_sent_back_edited_and_approved_once(shop: CommandLine, tmp_path:
     assert "Sent back: smaller steps" in shop.ok("plan", "show", plan).out
     text = tmp_path / "other.md"
     text.write_text(PLAN.replace("says hello.", "says goodbye."))
+    refused = shop("plan", "edit", plan)
+    assert (refused.code, "no terminal is attached" in refused.err, "--file FILE" in refused.err) == (2, True, True)
     assert shop.ok("plan", "edit", plan, "--file", str(text), "--submit").out.startswith("Submitted: Say hello")
     assert "says goodbye." in shop.ok("plan", "show", plan).out
     assert "says hello." in shop.ok("plan", "show", plan, "--version", "1").out

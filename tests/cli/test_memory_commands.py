@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
 
 import opencode_memory
@@ -135,12 +136,29 @@ def test_edit_opens_editor_and_rejects_unchanged_text(
     editor.chmod(0o755)
     monkeypatch.setenv("EDITOR", str(editor))
     monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setattr("opencode_memory.cli.editor.has_terminal", lambda: True)
     id_of_memory = cli.remember("Deploy on Thursdays.")
     cli.ok("edit", id_of_memory, "--editor")
     assert cli.contents() == ["Deploy on Tuesdays."]
     unchanged = cli("edit", id_of_memory, "--editor")
     assert unchanged.code == 2
     assert "not changed" in unchanged.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "instead"), [(("edit", "{}", "--editor"), "edit {} TEXT"), (("merge", "{}", "{}"), "--text TEXT")]
+)
+def test_no_editor_is_opened_without_a_terminal(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], instead: str
+) -> None:
+    monkeypatch.setattr(click, "edit", lambda *_, **__: pytest.fail("an editor was opened"))
+    ids = [cli.remember("Deploy on Thursdays."), cli.remember("Orders are stored in PostgreSQL.")]
+    names = iter(ids)
+    refused = cli(*(next(names) if word == "{}" else word for word in arguments))
+    assert (refused.code, refused.out) == (2, "")
+    assert "no terminal is attached" in refused.err
+    assert instead.format(ids[0]) in refused.err.splitlines()[1]
+    assert len(cli.contents()) == 2
 
 
 def test_undo_without_changes_exits_with_1(cli: CommandLine) -> None:

@@ -12,6 +12,7 @@ from opencode_memory._core import redact
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.curate import name_expired
+from opencode_memory.cli.editor import edit_text
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, id_argument, read_text
 from opencode_memory.errors import InvalidInputError
@@ -89,7 +90,7 @@ def change(run: Invocation, request: EditRequest) -> None:
     with run.open_store() as store:
         changes = dict(request.changes)
         if request.in_editor:
-            changes["content"] = _edit_text(store.get(request.id).content)
+            changes["content"] = _edit_text(request.id, store.get(request.id).content)
         memory = store.edit(request.id, **changes)
     secrets = redact(changes.get("content", ""))[1]
     if run.out.as_json:
@@ -110,8 +111,8 @@ def _parse_end(text: str, *, at: datetime) -> datetime:
     return end
 
 
-def _edit_text(text: str) -> str:
-    edited = click.edit(text, extension=".md")
+def _edit_text(id_: str, text: str) -> str:
+    edited = edit_text(text, field="--editor", instead=f"give the new text: opencode-memory edit {id_} TEXT")
     if edited is not None and not text.endswith("\n"):
         # Editors add a line break to the end of a file, which is not part of the memory.
         edited = edited.removesuffix("\n")

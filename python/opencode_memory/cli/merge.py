@@ -6,6 +6,7 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.editor import edit_text
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import ids_argument
 from opencode_memory.errors import InvalidInputError
@@ -24,7 +25,8 @@ def merge(run: Invocation, *, ids: tuple[str, ...], text: str | None, dry_run: b
         if not others:
             raise InvalidInputError("ids: two or more different memories are needed", field="ids")
         if text is None and not dry_run:
-            text = click.edit("\n".join(memory.content for memory in memories), extension=".md")
+            contents = "\n".join(memory.content for memory in memories)
+            text = edit_text(contents, field="--text", instead="give the new text with --text TEXT")
             if text is None or not text.strip():
                 raise InvalidInputError("text: nothing was saved in the editor, so nothing is merged", field="--text")
         if not dry_run and text is not None:

@@ -9,6 +9,7 @@ import click
 
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.editor import edit_text
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import bold, dim
@@ -100,7 +101,10 @@ def edit(run: Invocation, *, plan: str, file: Path | None, submits: bool) -> Non
         plans = _plans(store)
         found = plans.get(plan)
         before = plans.text(found)
-        text = file.read_text(encoding="utf-8") if file is not None else click.edit(before, extension=".md")
+        if file is not None:
+            text: str | None = file.read_text(encoding="utf-8")
+        else:
+            text = edit_text(before, field="--file", instead="give a file with the new text: --file FILE")
         if text is not None and text != before:
             found = plans.rewrite(found, text, at=run.started_at, why="edited on the command line").plan
         if submits:
