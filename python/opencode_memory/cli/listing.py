@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from opencode_memory.cli.changed_fields import describe_changed_fields
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
@@ -183,7 +184,8 @@ def history(run: Invocation, *, id: str) -> None:
         taken_back = " (undone)" if entry.undone else ""
         when = age(entry.at, at=run.started_at)
         run.out.line(bold(f"{entry.kind}{taken_back}"), dim(f"  {when} by {entry.actor}, operation {entry.operation}"))
-        for line in _diff_lines(entry):
+        fields = describe_changed_fields(entry)
+        for line in (*_diff_lines(entry), *((fields,) if fields else ())):
             run.out.line(f"    {line}")
 
 

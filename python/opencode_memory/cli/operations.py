@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from opencode_memory.cli.changed_fields import describe_changed_fields
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
@@ -182,7 +183,8 @@ def _text_of(operation: Operation) -> str:
 
 def _text(change: HistoryEntry) -> str:
     memory = change.after or change.before
-    return one_line(memory.content, _LONGEST_TEXT) if memory is not None else "a text that is gone"
+    text = one_line(memory.content, _LONGEST_TEXT) if memory is not None else "a text that is gone"
+    return " · ".join(filter(None, (describe_changed_fields(change), text)))
 
 
 def _print_turned(run: Invocation, word: str, changes: Sequence[HistoryEntry]) -> None:
