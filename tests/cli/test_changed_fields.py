@@ -64,6 +64,15 @@ def test_reminder_and_project_are_described(cli: CommandLine) -> None:
     assert moved.endswith(" → shop")
 
 
+def test_update_of_a_topic_says_which_fields_it_dropped(cli: CommandLine) -> None:
+    cli.ok("remember", "--topic", "deploy", "-t", "ci", "-c", "decision", "Deploy on Thursdays.")
+    updated = cli.ok("remember", "--topic", "deploy", "Deploy on Fridays.").out.splitlines()
+    assert updated[0].startswith("Updated the memory of this topic.")
+    assert updated[1].startswith("Other fields changed too: category decision → fact; tags -ci. ")
+    again = cli.ok("remember", "--topic", "deploy", "Deploy on Mondays.").out
+    assert "Other fields" not in again
+
+
 def test_tag_with_an_escape_sequence_is_printed_without_it(cli: CommandLine) -> None:
     memory = cli.remember("Deploy on Thursdays.")
     cli.ok("edit", memory, "-t", "\x1b[31mred\nline")

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from opencode_memory.cli.changed_fields import describe_changed_fields
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
@@ -84,10 +85,16 @@ def store_memory(run: Invocation, request: RememberRequest) -> None:
             time=request.time,
             pinned=request.pinned,
         )
+        # The new memory of a topic has only the fields that were given, so the tags of the old one are lost.
+        changed = (
+            describe_changed_fields(store.history(result.id)[-1]) if result.status is RememberStatus.UPDATED else ""
+        )
     if run.out.as_json:
         run.out.json(result)
         return
     run.out.line(f"{_MESSAGES[result.status]} ", dim(short_id(result.id)))
+    if changed:
+        run.out.line(f"Other fields changed too: {changed}. `opencode-memory undo` takes it back.")
     if result.replaced:
         run.out.line(f"Replaced: {', '.join(map(short_id, result.replaced))}. `opencode-memory undo` takes it back.")
     if result.redactions:
