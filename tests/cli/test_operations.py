@@ -124,7 +124,30 @@ def test_operation_is_chosen_by_its_number(cli: CommandLine) -> None:
 
 def test_undo_refuses_contradicting_options(cli: CommandLine) -> None:
     assert cli("undo", "abcdef12", "--all").code == 2
-    assert cli("undo", "abcdef12", "--dry-run").code == 2
+    assert cli("undo", "abcdef12", "--dry-run").code == 1
+
+
+def test_dry_run_of_undo_with_an_id_shows_the_change_and_makes_none(cli: CommandLine) -> None:
+    id = cli.remember("Deploy on Thursdays.")
+    cli.ok("edit", id, "-t", "ci")
+    cli.ok("remember", "another")
+    dry = cli.ok("undo", id, "--dry-run").out.splitlines()
+    assert dry[0] == "Would be undone:"
+    assert dry[1].endswith("edit, now by you: tags +ci · Deploy on Thursdays.")
+    [change] = cli.ok("undo", id, "--dry-run", "--json").json["changes"]
+    assert (change["kind"], change["undone"], change["after"]["tags"]) == ("edit", False, ["ci"])
+    assert cli.ok("show", id, "--json").json["memories"][0]["tags"] == ["ci"]
+    assert [one["undone"] for one in cli.ok("log", "--json").json["operations"]] == [False, False, False]
+    cli.ok("undo", id)
+    assert cli.ok("show", id, "--json").json["memories"][0]["tags"] == []
+
+
+def test_dry_run_of_undo_with_an_id_names_the_statement_that_comes_back(cli: CommandLine) -> None:
+    cli.ok("remember", "The staging port is 8081.")
+    id = cli.remember("The staging port is 9090.")
+    kinds = [change["kind"] for change in cli.ok("undo", id, "--dry-run", "--json").json["changes"]]
+    assert sorted(kinds) == ["create", "supersede"]
+    assert cli.contents() == ["The staging port is 9090."]
 
 
 def test_rejection_of_a_learned_statement_follows_undo_and_redo(cli: CommandLine) -> None:

@@ -199,6 +199,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "acting_as": lambda store, id: store.acting_as("agent").list(),
     "operations.list": lambda store, id: store.operations.list(),
     "operations.undo": lambda store, id: store.operations.undo(1),
+    "operations.preview_undo": lambda store, id: store.operations.preview_undo(id),
     "operations.redo": lambda store, id: store.operations.redo(1),
     "most_used": lambda store, id: store.most_used(since="2026-01-01"),
     "note_uses": lambda store, id: store.note_uses([id]),

@@ -92,7 +92,7 @@ def undo(run: Invocation, *, id: str | None, operation: int | None, everything: 
     with run.open_store() as store:
         if id is not None:
             if dry_run:
-                raise click.UsageError("--dry-run goes with operations, not with an ID", click.get_current_context())
+                return _preview(run, store.operations.preview_undo(id))
             undone = rejections.undo(store, id)
         else:
             found = _find(run, store, operation, undone=False, everything=everything)
@@ -170,6 +170,18 @@ def _is_agreed(run: Invocation, found: Operation, what: str, *, dry_run: bool, y
     if dry_run:
         return False
     return found.size <= _ASKS_ABOVE or confirm(f"{what} {format_count(found.size, 'change')}", yes=yes)
+
+
+def _preview(run: Invocation, changes: Sequence[HistoryEntry]) -> int:
+    """Show the changes that would be undone."""
+    if run.out.as_json:
+        run.out.json({"changes": changes})
+        return DONE
+    run.out.line("Would be undone:")
+    for change in changes:
+        by = f"{change.kind}, {age(change.at, at=run.started_at)} by {change.actor.writer}"
+        run.out.line("  ", dim(short_id(change.id)), f" {by}: {_text(change)}")
+    return DONE
 
 
 def _describe(operation: Operation) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import HistoryEntry, Operation, Trust
 from opencode_memory.store import arguments, records
+from opencode_memory.store.snapshots import temporary_copy
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -64,6 +65,26 @@ class Operations:
         undone = self._engine.undo_operation(arguments.count(operation, field="operation"))
         self._notify()
         return [records.history_entry(change) for change in undone]
+
+    def preview_undo(self, id: str) -> builtins.list[HistoryEntry]:
+        """Return the changes that ``MemoryStore.undo`` of a memory would undo. Tries it out on a copy of the store.
+
+        Raises:
+            NotFoundError: There is nothing to undo.
+            ConflictError: A later change depends on it; undo that one first.
+            StorageError: There is no room, or no permission, for a copy.
+        """
+        wanted = arguments.ids(id)
+        with temporary_copy(self._engine, read_only=False) as copy:
+            undone = [records.history_entry(change) for change in copy.undo(wanted, None)]
+        # Only the history of the store itself has the memories after these changes.
+        known = [
+            records.history_entry(change)
+            for id_ in {change.id for change in undone}
+            for change in self._engine.history(id_)
+        ]
+        names = {(change.id, change.operation, change.kind): change for change in known}
+        return [names[change.id, change.operation, change.kind] for change in undone]
 
     def redo(self, operation: int) -> builtins.list[HistoryEntry]:
         """Bring back all changes of an operation that was undone; return the changes that had taken it back.

@@ -21,15 +21,19 @@ _PREFIX: Final = "dump-"
 
 
 @contextmanager
-def temporary_copy(engine: Engine) -> Iterator[Engine]:
-    """Open a copy of the current state of a store, for reading.
+def temporary_copy(engine: Engine, *, read_only: bool = True) -> Iterator[Engine]:
+    """Open a copy of the current state of a store.
+
+    Args:
+        engine: The engine of the store.
+        read_only: Whether the copy is only read; otherwise a change can be tried out there.
 
     Raises:
         StorageError: There is no room, or no permission, for a copy.
     """
     with private_folder(engine.data_dir if engine.is_writable else None) as folder:
         engine.snapshot_copy(folder / "store.db")
-        copy = Engine(folder, read_only=True, background=False, clock_ms=engine.now_ms())
+        copy = Engine(folder, read_only=read_only, background=False, clock_ms=engine.now_ms())
         try:
             yield copy
         finally:
