@@ -56,11 +56,21 @@ def test_escape_sequences_are_removed_on_terminal(capsys: pytest.CaptureFixture[
     assert "\x1b[1m" in shown
 
 
-def test_text_to_file_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
-    PLAIN.line(bold("a\x1b[31m"))
-    assert "\x1b[1m" not in capsys.readouterr().out
-    PLAIN.line("bell \x07 and bidi \u202e")
-    assert capsys.readouterr().out == "bell \x07 and bidi \u202e\n"
+def test_escape_sequences_are_replaced_as_a_whole_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    PLAIN.line(bold("a\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J end\r\n"))
+    assert capsys.readouterr().out == "a\ufffd[31mred\ufffd[0m \ufffd]0;title\ufffd \ufffd2J end\n\n"
+
+
+def test_exact_text_is_unchanged_in_a_file_and_cleaned_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    PLAIN.exact("bell \x07, bidi \u202e and \x1b[31mred")
+    assert capsys.readouterr().out == "bell \x07, bidi \u202e and \x1b[31mred\n"
+    TERMINAL.exact("bell \x07 and \x1b[31mred")
+    assert capsys.readouterr().out == "bell \ufffd and \ufffd[31mred\n"
+
+
+def test_line_break_in_a_cell_does_not_break_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    PLAIN.table([("1", "bad\nname", "text"), ("2", "good", "text")])
+    assert capsys.readouterr().out == "1  bad name  text\n2  good      text\n"
 
 
 def test_notes_go_to_standard_error_unless_json(capsys: pytest.CaptureFixture[str]) -> None:

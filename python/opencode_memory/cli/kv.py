@@ -63,7 +63,7 @@ def get_value(run: Invocation, *, key: str) -> int:
     elif entry is None:
         run.out.note(f"There is no value under {key!r}.")
     else:
-        run.out.line(_format_value(entry))
+        run.out.exact(_format_value(entry))
     return NOTHING_FOUND if entry is None else DONE
 
 

@@ -1,7 +1,7 @@
 """Output of commands: text for users, or one JSON document with ``--json``.
 
-The output is colored only on a terminal or on request. Control characters are removed from text on a terminal.
-Otherwise an escape sequence in a memory could overwrite the text that the user sees.
+The output is colored only on a terminal or on request. Control characters are replaced, in pipes and files too.
+Otherwise an escape sequence in a memory could overwrite the text that the user sees, now or with a later ``cat``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from opencode_memory.text.json_values import escape_separators, to_json
 from opencode_memory.text.reflow import reflow
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_BREAKS: Final = re.compile(r"[\r\n]+")
 _GAP: Final = "  "
 _MORE: Final = " […]"
 
@@ -60,6 +61,11 @@ class Output:
         encoded = json.dumps(to_json(value), ensure_ascii=False, indent=2 if self.terminal else None)
         click.echo(escape_separators(encoded), self.texts)
 
+    def exact(self, text: str) -> None:
+        """Print a text unchanged to a pipe or a file, for programs; on a terminal as ``line`` does."""
+        # Without color, click would remove a part of the escape sequences.
+        click.echo(self._clean(text) if self.terminal else text, self.texts, color=True)
+
     def line(self, *parts: str | Styled) -> None:
         """Print the parts as one line, or as several lines if they contain line breaks."""
         click.echo("".join(map(self._render, parts)), self.texts, color=self.color)
@@ -80,9 +86,10 @@ class Output:
             right: Indexes of the columns that are aligned to the right.
             cut: Whether to truncate the last column to the width. Paths are not truncated, because users copy them.
         """
-        shown = [header, *rows] if header and self.terminal else [*rows]
+        titles = [header] if header and self.terminal else []
+        shown = [*titles, *([_BREAKS.sub(" ", text) for text in row] for row in rows)]
         widths = [max(map(cells, column)) for column in zip(*shown, strict=True)]
-        for row in shown:
+        for number, row in enumerate(shown):
             padded = [
                 _pad(text, width, right=column in right)
                 for column, (text, width) in enumerate(zip(row[:-1], widths, strict=False))
@@ -90,7 +97,7 @@ class Output:
             used = sum(widths[:-1]) + len(_GAP) * (len(row) - 1)
             last = shorten(row[-1], max(10, self.width - used)) if cut else row[-1]
             text = _GAP.join([*padded, last]).rstrip()
-            self.line(dim(text) if row is header else text)
+            self.line(dim(text) if number < len(titles) else text)
 
     def excerpt(self, text: str, *, indent: str, lines: int) -> None:
         """Print the beginning of a text, wrapped to the width and without empty lines."""
@@ -107,8 +114,9 @@ class Output:
             return click.style(self._clean(part.text), bold=part.bold or None, dim=part.dim or None, fg=part.color)
         return self._clean(part)
 
-    def _clean(self, text: str) -> str:
-        return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text) if self.terminal else text
+    @staticmethod
+    def _clean(text: str) -> str:
+        return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def bold(text: str) -> Styled:
