@@ -57,6 +57,15 @@ def test_short_list_is_printed(stored: Path) -> None:
     assert "PAGED" not in out
 
 
+@pytest.mark.parametrize(("limit", "is_paged"), [(2, False), (LINES * 2, True)])
+def test_remark_stands_below_the_list(stored: Path, limit: int, is_paged: bool) -> None:
+    lines = [
+        line for line in run(stored, "list", "--limit", str(limit)).splitlines() if line.strip() not in ("", "PAGED")
+    ]
+    assert "There may be more" in lines[-1]
+    assert ("PAGED" in lines[-1]) is is_paged
+
+
 @pytest.mark.parametrize("arguments", [("list", "--json"), ("stats",)])
 def test_json_and_other_commands_are_printed(stored: Path, arguments: tuple[str, ...]) -> None:
     assert "PAGED" not in run(stored, *arguments)

@@ -74,8 +74,8 @@ class Invocation:
         )
 
     def print_to(self, texts: IO[str]) -> None:
-        """Print the answer of the command to another place from now on."""
-        self.__dict__["out"] = replace(self.out, texts=texts)
+        """Print the answer of the command and its remarks, in their order, to another place from now on."""
+        self.__dict__["out"] = replace(self.out, texts=texts, notes=texts)
 
     @cached_property
     def folder(self) -> Path:

@@ -54,7 +54,7 @@ def delegate_command(run: Invocation, operation: str, request: Mapping[str, Any]
         case {"text": str(text), "notes": str(notes), "code": int(code)}:
             # The text is complete, so nothing is added to it and no style is removed from it.
             click.echo(text, run.out.texts, nl=False, color=True)
-            click.echo(notes, nl=False, err=True, color=True)
+            click.echo(notes, run.out.notes, nl=False, err=True, color=True)
             return code
         case _:
             return None
