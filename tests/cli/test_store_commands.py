@@ -25,6 +25,17 @@ def test_commands_see_only_their_project_unless_all_are_requested(cli: CommandLi
     assert cli.contents("-p", str(other), "--scope", "project") == ["Of the other."]
 
 
+def test_restore_of_a_missing_backup_names_those_that_exist(cli: CommandLine) -> None:
+    cli.ok("remember", "Of the shop.")
+    missing = cli("backup", "restore", "nope")
+    assert (missing.code, missing.err.splitlines()[0]) == (2, "error: there is no backup nope")
+    assert "this store has no backups" in missing.err
+    paths = [cli.ok("backup", "create", "--json").json["path"] for _ in range(4)]
+    hint = cli("backup", "restore", "nope", "--yes").err.splitlines()[1]
+    assert hint == f"hint: the backups are {', '.join(reversed(paths[1:]))}, and 1 more: opencode-memory backup list"
+    assert cli.contents() == ["Of the shop."]
+
+
 def test_project_from_remote_can_be_renamed_and_merged(cli: CommandLine, tmp_path: Path) -> None:
     git = ["git", "-c", "init.defaultBranch=main", "-C", str(cli.folder)]
     subprocess.run([*git, "init", "-q"], check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,12 +13,16 @@ from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.errors import InvalidInputError
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
     from opencode_memory.store.reports import Backup
+
+_NAMED: Final = 3
+"""Most backups that an error names."""
 
 
 @command("create")
@@ -71,9 +76,12 @@ def restore(run: Invocation, *, path: Path, yes: bool) -> int:
 
     If the store is damaged or missing, its files are moved into a folder beside it instead, and nothing of it is read.
     """
+    from opencode_memory.store import recovery  # noqa: PLC0415  not needed for help
+
+    if not path.is_file():
+        raise _missing(path, recovery.list_backups(run.config.data_dir).backups)
     if not confirm(f"Replace the store by {path}", yes=yes):
         return NOTHING_FOUND
-    from opencode_memory.store import recovery  # noqa: PLC0415  not needed for help
 
     def open_store() -> AbstractContextManager[MemoryStore]:
         return run.open_unbound_store(actor="user", background=False)
@@ -93,6 +101,18 @@ def restore(run: Invocation, *, path: Path, yes: bool) -> int:
 
 
 backup: Final = Group("backup", help="Create, list and restore backups.", commands=[create, list_backups, restore])
+
+
+def _missing(path: Path, known: Sequence[Backup]) -> InvalidInputError:
+    """Return the error for a path that is no file; its hint names the newest backups."""
+    error = InvalidInputError(f"there is no backup {path}", field="PATH")
+    if not known:
+        error.hint = "this store has no backups; a backup elsewhere needs its full path"
+        return error
+    names = ", ".join(str(backup.path) for backup in known[:_NAMED])
+    more = f", and {len(known) - _NAMED} more: opencode-memory backup list" if len(known) > _NAMED else ""
+    error.hint = f"the backups are {names}{more}"
+    return error
 
 
 def _remove_oldest(store: MemoryStore, keep: int) -> list[Path]:
