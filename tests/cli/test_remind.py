@@ -30,9 +30,30 @@ def test_due_reminder_is_listed_and_ended(cli: CommandLine) -> None:
     assert "Nothing is due." in cli.ok("remind", "list").err
 
 
+def test_list_tells_how_much_is_due_later_and_shows_it_on_request(cli: CommandLine) -> None:
+    later, sooner = cli.remember("Rotate the key of the gateway"), cli.remember("Renew the certificate")
+    cli.ok("remind", "set", later, "2w")
+    cli.ok("remind", "set", sooner, "3d", "--review")
+    assert cli.ok("remind", "list").err == "Nothing is due. 2 due later: --upcoming\n"
+    first, second = cli.ok("remind", "list", "--upcoming").out.splitlines()
+    assert first.split()[1:] == ["in", "3", "d", "review", "Renew", "the", "certificate"]
+    assert second.split()[1:5] == ["in", "2", "w", "reminder"]
+    answer = cli.ok("remind", "list", "--upcoming", "--json").json
+    assert (answer["memories"], [memory["id"] for memory in answer["upcoming"]]) == ([], [sooner, later])
+
+
+@pytest.mark.parametrize("word", ["never", "NONE"])
+def test_set_never_names_the_command_that_clears(cli: CommandLine, word: str) -> None:
+    id_ = cli.remember("Rotate the key of the gateway")
+    refused = cli("remind", "set", id_, word, "--review")
+    assert refused.code == 2
+    assert f"`opencode-memory remind clear {id_} --review` removes it" in refused.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("set", "{id}", "31.3."), "accepted are 2026-03-31, 2026-03-31T14:00, tomorrow, or a span from now"),
         (("set", "{id}", "yesterday"), "WHEN: 'yesterday' is not in the future"),
         (("set", "{id}", "3d", "--every", "5h"), "--every: '5h' is not a number of whole days"),
         (("set", "{id}", "3d", "--every", "9999d"), "remind_every: 9999 is not between 1 and 3650 days"),

@@ -179,6 +179,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "reminders.clear": lambda store, id: store.reminders.clear(id),
     "reminders.advance": lambda store, id: store.reminders.advance(id),
     "reminders.due": lambda store, id: store.reminders.due(),
+    "reminders.planned": lambda store, id: store.reminders.planned(),
     "indexes.count_pending": lambda store, id: store.indexes.count_pending(),
     "indexes.finish": lambda store, id: store.indexes.finish(seconds=0),
     "indexes.mismatch": lambda store, id: store.indexes.mismatch(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import click
@@ -20,6 +20,7 @@ from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import short_id
 
 _MOST: Final = 1000
+_NEVER: Final = frozenset({"never", "none", "no", "off", "clear"})
 _review_option = click.option("--review", "is_review", is_flag=True, help="A review instead of a reminder.")
 
 
@@ -33,6 +34,10 @@ def set_due(run: Invocation, *, id: str, when: str, every: str | None, is_review
 
     With --review, briefs ask whether the memory is still true.
     """
+    if when.strip().lower() in _NEVER:
+        error = InvalidInputError(f"WHEN: {when!r} is not a date or time", field="WHEN")
+        error.hint = f"`opencode-memory remind clear {id}{' --review' if is_review else ''}` removes it"
+        raise error
     due = parse_due(when, field="WHEN", at=run.started_at)
     days = None if every is None else _parse_days(every)
     with run.open_store() as store:
@@ -64,25 +69,44 @@ def clear(run: Invocation, *, id: str, is_review: bool) -> None:
 
 
 @command("list")
+@click.option("--upcoming", is_flag=True, help="Also list what is due later.")
 @click.option("--all-projects", "everywhere", is_flag=True, help="Include every project.")
-def list_due(run: Invocation, *, everywhere: bool) -> int:
+def list_due(run: Invocation, *, upcoming: bool, everywhere: bool) -> int:
     """List what is due, the longest due first."""
+    project = ALL_PROJECTS if everywhere else None
     with run.open_store() as store:
-        found = store.reminders.due(limit=_MOST, project=ALL_PROJECTS if everywhere else None)
+        found = store.reminders.due(limit=_MOST, project=project)
+        planned = store.reminders.planned(project=project)
+    later = sorted(
+        ((due, kind, memory) for memory in planned for kind, due in _list_dues(memory) if due > run.started_at),
+        key=lambda entry: entry[0],
+    )
     if run.out.as_json:
-        run.out.json({"memories": found})
+        fields = {"memories": found}
+        run.out.json(fields | ({"upcoming": [memory for _, _, memory in later]} if upcoming else {}))
         return DONE
-    rows = [
-        (short_id(memory.id), age(due, at=run.started_at), kind, one_line(memory.content))
-        for memory in found
-        for kind, due in (("reminder", memory.remind_at), ("review", memory.review_after))
-        if due is not None and due <= run.started_at
-    ]
-    if rows:
-        run.out.table(rows, right=(1,))
-    else:
-        run.out.note("Nothing is due.")
+    listed = [(due, kind, memory) for memory in found for kind, due in _list_dues(memory) if due <= run.started_at]
+    listed += later if upcoming else []
+    if listed:
+        run.out.table(
+            [
+                (short_id(memory.id), age(due, at=run.started_at), kind, one_line(memory.content))
+                for due, kind, memory in listed
+            ],
+            right=(1,),
+        )
+    remarks = [] if listed else ["Nothing is due."]
+    if later and not upcoming:
+        remarks.append(f"{len(later):,} due later: --upcoming")
+    if remarks:
+        run.out.note(" ".join(remarks))
     return DONE
+
+
+def _list_dues(memory: Memory) -> list[tuple[str, datetime]]:
+    """Return the reminder and the review of a memory, as far as it has them."""
+    dues = (("reminder", memory.remind_at), ("review", memory.review_after))
+    return [(kind, due) for kind, due in dues if due is not None]
 
 
 def _print(run: Invocation, memory: Memory) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.models import Memory, Scope, Time
+from opencode_memory.models import Memory, Scope, Status, Time
 from opencode_memory.store import arguments
 from opencode_memory.store.selection import select
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
 
+_PAGE: Final = 5_000
 _REMINDER: Final = ("remind_at", "remind_every")
 _REVIEW: Final = ("review_after", "review_every")
 
@@ -63,6 +65,22 @@ class Reminders:
         """
         selection = select(default=self._project, zone=self._zone, scope=scope, project=project)
         return self._engine.due(selection, arguments.count(limit, field="limit"))
+
+    def planned(self, *, scope: Scope | str | None = None, project: str | None = None) -> list[Memory]:
+        """Return all active memories with a reminder or a review, due or not. It reads every memory.
+
+        Args:
+            scope: As in ``Filter``.
+            project: As in ``Filter``.
+        """
+        selection = select(default=self._project, zone=self._zone, scope=scope, project=project, status=Status.ACTIVE)
+        found: list[Memory] = []
+        for offset in itertools.count(0, _PAGE):
+            page = self._engine.select(selection, _PAGE, offset, None)
+            found += [memory for memory in page if memory.remind_at is not None or memory.review_after is not None]
+            if len(page) < _PAGE:
+                break
+        return found
 
     def _change(self, id: str, is_review: bool, at: int | None, every_days: int | None) -> Memory:
         fields = zip(_REVIEW if is_review else _REMINDER, (at, every_days), strict=True)

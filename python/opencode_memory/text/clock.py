@@ -25,6 +25,7 @@ _UNITS: Final = {
 }  # fmt: skip
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ACCEPTED: Final = "2026-03-31, 2026-03-31T14:00, today, yesterday, or a span such as 3d, 2w, 6h"
+_ACCEPTED_DUE: Final = "2026-03-31, 2026-03-31T14:00, tomorrow, or a span from now such as 3d, 2w, 6h"
 
 
 def now() -> datetime:
@@ -43,7 +44,13 @@ def to_ms(moment: datetime) -> int:
 
 
 def parse_when(
-    text: str, *, field: str, at: datetime, zone: tzinfo | None = None, end_of_day: bool = False
+    text: str,
+    *,
+    field: str,
+    at: datetime,
+    zone: tzinfo | None = None,
+    end_of_day: bool = False,
+    accepted: str = _ACCEPTED,
 ) -> datetime:
     """Parse a time as users type it.
 
@@ -53,6 +60,7 @@ def parse_when(
         at: The current time.
         zone: Zone of dates and times that name none; None for the zone of this machine.
         end_of_day: Whether a date without a time means its last millisecond instead of its first.
+        accepted: The accepted forms, for the error.
 
     Returns:
         The time in UTC.
@@ -75,7 +83,7 @@ def parse_when(
         in_utc = _in_utc(moment, zone)
         local = in_utc.astimezone(zone).replace(tzinfo=None)
     except (ValueError, OverflowError) as error:
-        message = f"{field}: {text!r} is not a date or time; accepted are {_ACCEPTED}"
+        message = f"{field}: {text!r} is not a date or time; accepted are {accepted}"
         raise InvalidInputError(message, field=field) from error
     if moment.tzinfo is None and local != moment:
         message = f"{field}: {text!r} does not exist, because clocks were put forward then; try {local.isoformat()}"
@@ -94,7 +102,7 @@ def parse_due(text: str, *, field: str, at: datetime, zone: tzinfo | None = None
     if words == "tomorrow":
         text = str(at.astimezone(zone).date() + timedelta(days=1))
     try:
-        due = at + span if span is not None else parse_when(text, field=field, at=at, zone=zone)
+        due = at + span if span is not None else parse_when(text, field=field, at=at, zone=zone, accepted=_ACCEPTED_DUE)
     except OverflowError as error:
         raise InvalidInputError(f"{field}: {text!r} is after the year 9999", field=field) from error
     if due <= at:
