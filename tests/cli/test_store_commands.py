@@ -25,6 +25,20 @@ def test_commands_see_only_their_project_unless_all_are_requested(cli: CommandLi
     assert cli.contents("-p", str(other), "--scope", "project") == ["Of the other."]
 
 
+def test_mistyped_project_is_noticed_and_a_new_one_is_not(cli: CommandLine) -> None:
+    assert cli("list", "-p", "shop").err == "Nothing found.\n"
+    assert cli.ok("remember", "Of the shop.", "-p", "shop").err == ""
+    for command in (["log"], ["stats"], ["remind", "list"], ["kv", "list"]):
+        assert cli(*command, "-p", "shpo").err.startswith("No project is named 'shpo' yet; did you mean 'shop'?\n")
+        assert cli(*command, "-p", "other").err.startswith(
+            "No project is named 'other'. `opencode-memory projects list`"
+        )
+        assert "No project" not in cli(*command, "-p", "shop").err
+    assert cli.ok("remember", "Of another.", "-p", "other").err == ""
+    assert "did you mean 'shop'?" in cli.ok("remember", "Mistyped.", "-p", "shops").err
+    assert cli("list", "-p", "nothing", "--json").err == ""
+
+
 def test_restore_of_a_missing_backup_names_those_that_exist(cli: CommandLine) -> None:
     cli.ok("remember", "Of the shop.")
     missing = cli("backup", "restore", "nope")

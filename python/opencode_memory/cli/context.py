@@ -24,6 +24,7 @@ from opencode_memory.config.sections import Color
 from opencode_memory.config.setting import PREFIX
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
 from opencode_memory.text import clock
+from opencode_memory.text.suggest import nearest
 
 if TYPE_CHECKING:
     from opencode_memory.config.embedding import EmbeddingProvider
@@ -170,9 +171,22 @@ class Invocation:
     def bind(self, store: MemoryStore, *, creates_project: bool = False) -> MemoryStore:
         """Return a store bound to the project that an option names, or to the project of the folder."""
         if self.config.project is not None:
+            if self.given.project is not None:
+                self._note_unknown_project(store, self.config.project, is_created=creates_project)
             return store.for_project(self.config.project)
         projects = self._resolver(store)
         return store.for_project(projects.ensure(self.folder) if creates_project else projects.find(self.folder))
+
+    def _note_unknown_project(self, store: MemoryStore, name: str, *, is_created: bool) -> None:
+        """Tell the user that the option names no project. A command that creates it only tells of a similar name."""
+        names = store.projects.names()
+        if name in names:
+            return
+        near = nearest(name, names)
+        if near is not None:
+            self.out.note(f"No project is named {name!r} yet; did you mean {near!r}?")
+        elif names and not is_created:
+            self.out.note(f"No project is named {name!r}. `opencode-memory projects list` lists them.")
 
     def name_project(self, store: MemoryStore) -> str:
         """Return the name of the folder's project, or the name that it would get."""

@@ -45,6 +45,7 @@ def delegate_command(run: Invocation, operation: str, request: Mapping[str, Any]
     document = {
         "request": request,
         "project": run.config.project,
+        "project_option": run.given.project,
         "folder": str(run.folder) if run.config.project is None else None,
         "started_at": run.started_at.isoformat(),
         "out": {name: getattr(run.out, name) for name in _FORM},
@@ -65,7 +66,8 @@ class _Served(Invocation):
 
     def __init__(self, store: MemoryStore, config: Config, document: Mapping[str, Any], out: Output) -> None:
         folder = document["folder"]
-        super().__init__(GlobalOptions(folder=folder), datetime.fromisoformat(document["started_at"]))
+        given = GlobalOptions(folder=folder, project=document["project_option"])
+        super().__init__(given, datetime.fromisoformat(document["started_at"]))
         # These names are cached properties, whose values take the place of what the class would load.
         self.__dict__.update(config=replace(config, project=document["project"]), out=out)
         self.__dict__["_store"] = store
