@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import opencode_memory
 from support.command_line import CommandLine
 
 
@@ -37,6 +38,24 @@ def test_mistyped_project_is_noticed_and_a_new_one_is_not(cli: CommandLine) -> N
     assert cli.ok("remember", "Of another.", "-p", "other").err == ""
     assert "did you mean 'shop'?" in cli.ok("remember", "Mistyped.", "-p", "shops").err
     assert cli("list", "-p", "nothing", "--json").err == ""
+
+
+@pytest.mark.parametrize("name", ["bad\nname", "a\tb", "red \x1b[31m", "\x9b31m", "hidden\u202e"])
+def test_project_name_with_control_characters_is_refused(cli: CommandLine, name: str) -> None:
+    cli.ok("remember", "Of the shop.", "-p", "shop")
+    for command in (["remember", "text", "-p", name], ["projects", "rename", "shop", name]):
+        refused = cli(*command)
+        assert (refused.code, refused.out) == (2, "")
+        assert "control characters" in refused.err
+        assert name not in refused.err
+    assert [project["name"] for project in cli.ok("projects", "list", "--json").json["projects"]] == ["shop"]
+
+
+def test_project_with_a_bad_name_of_an_earlier_version_can_be_renamed(cli: CommandLine) -> None:
+    with opencode_memory.open(project="bad\nname", background=False) as store:
+        store.remember("Of the shop.")
+    cli.ok("projects", "rename", "bad\nname", "shop")
+    assert cli.contents("-p", "shop") == ["Of the shop."]
 
 
 def test_restore_of_a_missing_backup_names_those_that_exist(cli: CommandLine) -> None:

@@ -18,6 +18,7 @@ from opencode_memory.config.value_kinds import (
     FLAG,
     FOLDER,
     KEY,
+    PROJECT,
     TEXT,
     TEXTS,
     URL,
@@ -38,7 +39,7 @@ def _default_color(environment: Mapping[str, str]) -> Color:
 
 SETTINGS: Final = (
     Setting("data_dir", "folder of the store", default_data_dir, FOLDER),
-    Setting("project", "project to use instead of the current folder's", always(None), TEXT),
+    Setting("project", "project to use instead of the current folder's", always(None), PROJECT),
     Setting("color", "when to color the output; auto respects NO_COLOR", _default_color, one_of(*Color)),
     Setting("recall.limit", "number of results of a recall", always(10), whole_number(1, 1000)),
     *EMBEDDING_SETTINGS,

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from opencode_memory.text.display import has_controls
+
 _LONGEST_PREFIX: Final = 1000
 _FLAGS: Final = {
     "true": True,
@@ -113,6 +115,11 @@ def _validate_line(value: Any) -> str | None:
     return value.strip() if isinstance(value, str) and value.isprintable() else None
 
 
+def _validate_project(value: Any) -> str | None:
+    text = _validate_text(value)
+    return text if text is not None and not has_controls(text) else None
+
+
 def _validate_model(value: Any) -> str | None:
     text = _validate_line(value)
     provider, _, model = (text or "").partition("/")
@@ -158,6 +165,7 @@ def _validate_prefix(value: Any) -> str | None:
 
 TEXT: Final = ValueKind("a text that is not empty", _validate_text)
 TEXTS: Final = ValueKind("a list of texts, or one text with commas", _validate_texts, _split)
+PROJECT: Final = ValueKind("a text that is not empty and has no control characters", _validate_project)
 URL: Final = ValueKind("a URL that begins with http:// or https://", _validate_url)
 LINE: Final = ValueKind("a text on one line", _validate_line)
 MODEL: Final = ValueKind('"provider/model", or ""', _validate_model)

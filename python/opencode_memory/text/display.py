@@ -16,10 +16,17 @@ _CONTROLS: Final = re.compile(
 )
 """Control characters, and what is invisible: directions, tags and variations that can carry hidden words."""
 
+_NOT_IN_NAMES: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
 
 def clean(text: str) -> str:
     """Remove characters that could rewrite a screen or hide text from a reader."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def has_controls(text: str) -> bool:
+    """Return whether a name has a control character, for example a line break, or one that changes the direction."""
+    return _NOT_IN_NAMES.search(text) is not None
 
 
 def cut(text: str, most_bytes: int) -> tuple[str, bool]:
