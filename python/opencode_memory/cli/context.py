@@ -171,7 +171,9 @@ class Invocation:
     def bind(self, store: MemoryStore, *, creates_project: bool = False) -> MemoryStore:
         """Return a store bound to the project that an option names, or to the project of the folder."""
         if self.config.project is not None:
-            if self.given.project is not None:
+            if self.given.project is not None and "_has_noted" not in self.__dict__:
+                # The doctor opens the store several times.
+                self.__dict__["_has_noted"] = True
                 self._note_unknown_project(store, self.config.project, is_created=creates_project)
             return store.for_project(self.config.project)
         projects = self._resolver(store)

@@ -29,6 +29,7 @@ from opencode_memory.cli.doctor.forges import check_forges
 from opencode_memory.cli.doctor.lateness import check_lateness
 from opencode_memory.cli.doctor.loops import check_loops
 from opencode_memory.cli.doctor.packages import check_other_packages
+from opencode_memory.cli.doctor.project import check_project
 from opencode_memory.cli.doctor.sessions import check_sessions
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND, explain
 from opencode_memory.cli.output import dim
@@ -219,10 +220,7 @@ def _check_store(run: Invocation) -> Iterator[Check]:
         yield from check_sessions(store, run.config.learning)
         yield from check_loops(store)
         yield from check_forges(store, run.config)
-        if store.project is None:
-            yield Check("project", Level.NOTE, f"{run.folder} has no memories yet")
-        else:
-            yield Check("project", Level.OK, store.project)
+        yield from check_project(run, store)
         yield from _check_rules(store)
 
 
