@@ -38,6 +38,21 @@ def test_edit_that_removes_a_reference_removes_it_from_the_context(agent: Agent)
     assert agent.ok("get_context", entity_ref="!13").contents == ["The walrus waits for !13"]
 
 
+def test_global_memory_is_found_by_a_short_reference(world: World, agent: Agent) -> None:
+    world.store.remember("The release waits for !77", scope="global")
+    agent.remember("The walrus waits for !77")
+    world.store.remember("Bees wait for !77", project="gitlab.com/other/bees")
+    both = f"The walrus of {PROJECT}!77 is the !77 of the release"
+    world.store.remember(both, scope="global", entities=[f"{PROJECT}!77", "!77"])
+    reply = agent.ok("get_context", entity_ref="!77")
+    assert sorted(reply.contents) == [
+        "The release waits for !77", both, "The walrus waits for !77",
+    ]  # fmt: skip
+    assert reply.data["total"] == 3
+    url = f"https://{PROJECT}/-/merge_requests/77"
+    assert "The release waits for !77" not in agent.ok("get_context", entity_ref=url).contents
+
+
 # 5: a number does not match as a substring
 
 

@@ -12,7 +12,7 @@ from opencode_memory.context.arrangement import list_later
 from opencode_memory.context.results import NEAR_MISSES, Result, cut
 from opencode_memory.context.session_results import present_all, turn_data
 from opencode_memory.errors import InvalidInputError, NotFoundError
-from opencode_memory.models import ALL_PROJECTS, Hit, Memory, RelatedMemory, SessionHit, Sources, Status
+from opencode_memory.models import ALL_PROJECTS, Hit, Memory, RelatedMemory, ScopeKind, SessionHit, Sources, Status
 from opencode_memory.server.answers import (
     Answer,
     format_facts,
@@ -141,8 +141,7 @@ def get_context(
     """List memories about a merge request, issue, epic, person or file."""
     where = call.resolve_project(project)
     name = entities.canonical(entity_ref, project=where)
-    found = call.store.list(entity=name, project=where, limit=_MOST_OF_AN_ENTITY)
-    total = call.store.count(entity=name, project=where)
+    found, total = _list_about(call, name, entity_ref, where)
     shown = entities.short(name, project=where)
     if not found:
         text = f"There are no memories about {one_line(shown)} in {_format_scope(where)}."
@@ -152,6 +151,26 @@ def get_context(
         limit_lines(format_list(found, at=call.at, project=where, compact=len(found) > _WHOLE_TEXTS), total=total),
     )
     return Answer(text, {"entity": name, "total": total, "memories": [memory_data(memory) for memory in found]})
+
+
+def _list_about(call: Call, name: str, reference: str, project: str | None) -> tuple[list[Memory], int]:
+    """Return the newest memories about an entity, and how many there are.
+
+    A global memory has no project that completes a short form such as ``!12``, so it is found by the short form too.
+    """
+    most = _MOST_OF_AN_ENTITY
+    found, total = (
+        call.store.list(entity=name, project=project, limit=most),
+        call.store.count(entity=name, project=project),
+    )
+    bare = entities.canonical(reference, project=None)
+    if bare == name:
+        return found, total
+    ids = {memory.id for memory in found}
+    others = call.store.list(entity=bare, scope=ScopeKind.GLOBAL, limit=most)
+    new = [memory for memory in others if memory.id not in ids]
+    newest = sorted((*found, *new), key=lambda memory: memory.created_at, reverse=True)
+    return newest[:most], total + call.store.count(entity=bare, scope=ScopeKind.GLOBAL) - (len(others) - len(new))
 
 
 @tool(reads=True, core=True, answers=shape(memories="array"))
