@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import pytest
 
+from opencode_memory.server.malformed import refuse_malformed
 from support.mcp import World
 from support.mcp_http import LATEST, Wire
 
@@ -50,6 +51,43 @@ def test_answer_over_http_escapes_line_separators(world: World, direct: bool) ->
     assert not set(SEPARATORS[1::2]) & set(answer.message.decode())
 
 
+@pytest.mark.parametrize(
+    ("line", "code", "id"),
+    [
+        ("{", -32700, None),
+        ("not JSON", -32700, None),
+        ("[" * 5000, -32700, None),
+        ("[]", -32600, None),
+        ("7", -32600, None),
+        ("{}", -32600, None),
+        ('{"id": 1, "method": "ping"}', -32600, 1),
+        ('{"jsonrpc": "2.0", "id": "a", "method": 5}', -32600, "a"),
+        ('{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": []}', -32600, 1),
+        ('{"jsonrpc": "2.0", "id": {}, "method": "ping"}', -32600, None),
+    ],
+)
+def test_malformed_line_is_refused(line: str, code: int, id: str | int | None) -> None:
+    refusal = refuse_malformed(line)
+    assert refusal is not None
+    assert (refusal["id"], refusal["error"]["code"]) == (id, code)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": null}',
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        '{"jsonrpc": "2.0", "method": "notifications/initialized", "params": []}',
+        '{"jsonrpc": "2.0", "id": null, "method": "notifications/initialized"}',
+        '{"jsonrpc": "2.0", "id": 1, "result": {}}',
+        '{"jsonrpc": "2.0", "id": 1, "result": 3}',
+        '{"jsonrpc": "2.0", "id": null, "error": {"code": 1, "message": "x"}}',
+    ],
+)
+def test_requests_notifications_and_answers_are_not_refused(line: str) -> None:
+    assert refuse_malformed(line) is None
+
+
 def test_server_over_stdio_answers_invalid_ids_and_escapes_line_separators(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "opencode_memory.cli", "serve", "--stdio", "--data-dir", str(tmp_path / "store")]
     with subprocess.Popen(program, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -62,6 +100,9 @@ def test_server_over_stdio_answers_invalid_ids_and_escapes_line_separators(tmp_p
         for id in BAD_IDS:
             refusal = json.loads(_ask(process.stdin, process.stdout, encode_call(id)))
             assert (refusal["id"], refusal["error"]["code"]) == (None, -32600), id
+        _say(process.stdin, "")
+        broken = json.loads(_ask(process.stdin, process.stdout, '{"jsonrpc": "2.0", "id": 5, "method":'))
+        assert (broken["id"], broken["error"]["code"]) == (None, -32700)
         remember: dict[str, Any] = CALL | {"id": "last"}
         remember["params"] = {"name": "remember", "arguments": {"content": SEPARATORS, "category": "fact"}}
         _ask(process.stdin, process.stdout, json.dumps(remember))

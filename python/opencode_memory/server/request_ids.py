@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic_core import from_json
 
-_INVALID_REQUEST: Final = -32600
+INVALID_REQUEST: Final = -32600
 _KINDS: Final = {
     bool: "a boolean",
     dict: "an object",
@@ -36,7 +36,12 @@ def refuse_invalid_id(message: str | bytes) -> dict[str, Any] | None:
         request = from_json(message)
     except ValueError:
         return None
-    if not isinstance(request, dict) or "method" not in request or "id" not in request:
+    return refuse_id(request) if isinstance(request, dict) else None
+
+
+def refuse_id(request: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the JSON-RPC error for a parsed request with an invalid id; None for all other messages."""
+    if "method" not in request or "id" not in request:
         return None
     id_ = request["id"]
     if id_ is None and str(request["method"]).startswith(_NOTIFICATION):
@@ -44,8 +49,12 @@ def refuse_invalid_id(message: str | bytes) -> dict[str, Any] | None:
     kind = _KINDS.get(type(id_))
     if kind is None or (isinstance(id_, float) and id_.is_integer()):
         return None
-    text = f"id: must be a string or an integer, not {kind}"
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": _INVALID_REQUEST, "message": text}}
+    return build_refusal(INVALID_REQUEST, f"id: must be a string or an integer, not {kind}")
+
+
+def build_refusal(code: int, text: str, *, id: str | int | None = None) -> dict[str, Any]:
+    """Build a JSON-RPC error; the id is None if that of the request is not known."""
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}
 
 
 def encode_refusal(refusal: dict[str, Any]) -> str:

@@ -19,7 +19,8 @@ from mcp.server.stdio import stdio_server
 
 from opencode_memory.platform import system
 from opencode_memory.server.app import build_server
-from opencode_memory.server.request_ids import encode_refusal, refuse_invalid_id
+from opencode_memory.server.malformed import refuse_malformed
+from opencode_memory.server.request_ids import encode_refusal
 from opencode_memory.server.tool_calls import ToolCalls
 from opencode_memory.text.json_values import escape_separators
 
@@ -105,7 +106,7 @@ class _Output:
 
 
 class _Input:
-    """The messages of the client, one per line. Requests with an invalid id are answered here.
+    """The messages of the client, one per line. Malformed requests are answered here.
 
     Args:
         lines: The lines.
@@ -119,7 +120,9 @@ class _Input:
     async def __aiter__(self) -> AsyncIterator[str]:
         """Yield the lines for the SDK."""
         async for line in self._lines:
-            refusal = refuse_invalid_id(line)
+            if not line.strip():
+                continue
+            refusal = refuse_malformed(line)
             if refusal is None:
                 yield line
             else:
