@@ -21,6 +21,19 @@ def test_accepted_text_supersedes_the_memory(store: MemoryStore) -> None:
     assert (store.get(old).status, store.get(old).superseded_by) == (Status.SUPERSEDED, accepted.id)
 
 
+def test_one_undo_takes_an_acceptance_back(store: MemoryStore) -> None:
+    old = store.remember("Run the old script for releases", project="app").id
+    proposed = propose(store, old)
+    accept(store, proposed, "Deploy with make release")
+    store.undo()
+    assert [(memory.id, memory.content) for memory in store.list()] == [(old, "Run the old script for releases")]
+    waiting = store.get(proposed.id)
+    assert (waiting.content, waiting.status) == (proposed.content, Status.CANDIDATE)
+    [undone] = store.operations.list(undone=True)
+    store.operations.redo(undone.operation)
+    assert [memory.content for memory in store.list()] == ["Deploy with make release"]
+
+
 def test_text_of_the_user_is_kept(store: MemoryStore) -> None:
     old = store.remember("Run the old script for releases", project="app").id
     assert accept(store, propose(store, old), "Deploy with make release").content == "Deploy with make release"

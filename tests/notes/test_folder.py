@@ -327,6 +327,19 @@ def test_exports_of_the_store_are_refused(store: MemoryStore, notes: Path) -> No
     assert counts(run(store, store.data_dir)) == (0, 0, 0, 0)
 
 
+def test_one_undo_takes_an_ingest_back(store: MemoryStore, notes: Path) -> None:
+    (notes / "a.md").write_text("# A\n\nabout a\n\n# B\n\nabout b\n\n# C\n\nabout c\n")
+    run(store, notes)
+    (notes / "a.md").write_text("# C\n\nabout c\n")
+    run(store, notes)
+    before = by_topic(store)
+    (notes / "a.md").write_text("# A\n\nabout a again\n\n# D\n\nabout d\n")
+    assert counts(run(store, notes)) == (1, 1, 0, 1)
+    store.undo()
+    assert by_topic(store) == before
+    assert set(by_topic(store, "archived")) == {"file:a.md#A", "file:a.md#B"}
+
+
 @pytest.mark.parametrize("topic", ["style", "docs/policy", "bootstrap:README.md#x", "file:gone.md#x"])
 def test_memory_with_a_topic_of_its_own_is_no_deleted_section(store: MemoryStore, notes: Path, topic: str) -> None:
     stored = store.remember("Always use tabs in Go files.", category="directive", topic=topic).id

@@ -298,3 +298,29 @@ def test_change_that_was_undone_before_another_one_is_not_redone(store: MemorySt
     store.edit(id_, content="a violet toad")
     with pytest.raises(ConflictError, match="changed since"):
         store.operations.redo(operation.operation)
+
+
+def test_writes_of_one_operation_are_undone_and_redone_together(store: MemoryStore) -> None:
+    kept = store.remember("a crimson walrus").id
+    together = store.in_one_operation()
+    together.for_project("other").remember("a grey heron")
+    store.remember("in between")
+    together.edit(kept, content="an azure walrus")
+    together.archive(kept)
+    [operation] = [found for found in store.operations.list() if found.size == 3]
+    store.undo()
+    assert set(texts(store.list(project="*"))) == {"in between", "a crimson walrus"}
+    store.operations.redo(operation.operation)
+    assert set(texts(store.list(project="*"))) == {"in between", "a grey heron"}
+
+
+def test_one_undo_takes_an_import_of_many_batches_back(store: MemoryStore, open_store, tmp_path) -> None:
+    other = open_store(tmp_path / "other")
+    other.remember_many([{"content": f"note {number}"} for number in range(2500)], batch_size=2500)
+    exported = io.StringIO()
+    export_memories(other, exported)
+    store.remember("a crimson walrus")
+    import_memories(store, io.StringIO(exported.getvalue()))
+    assert store.count(project="*") == 2501
+    store.undo()
+    assert texts(store.list(project="*")) == ["a crimson walrus"]

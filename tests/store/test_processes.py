@@ -198,6 +198,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "stats": lambda store, id: store.stats(),
     "for_project": lambda store, id: store.for_project("app").list(),
     "acting_as": lambda store, id: store.acting_as("agent").list(),
+    "in_one_operation": lambda store, id: store.in_one_operation().list(),
     "operations.list": lambda store, id: store.operations.list(),
     "operations.undo": lambda store, id: store.operations.undo(1),
     "operations.preview_undo": lambda store, id: store.operations.preview_undo(id),

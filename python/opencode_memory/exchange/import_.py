@@ -65,6 +65,8 @@ def import_memories(
     trusted = arguments.flag(trusted, field="trusted")
     dry_run = arguments.flag(dry_run, field="dry_run")
     check_format(format, IMPORT_FORMATS)
+    # One undo takes back the whole import.
+    store = store.in_one_operation()
     trusted = trusted and within is None
     with open_source(source) as text:
         name = format or _recognise(text)

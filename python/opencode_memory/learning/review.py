@@ -32,8 +32,10 @@ def list_waiting(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
 def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Memory:
     """Accept a memory for the user: make it active and confirmed, with the user's text if given.
 
-    A candidate that was proposed as the new text of another memory supersedes that memory.
+    A candidate that was proposed as the new text of another memory supersedes that memory. One undo takes both
+    changes back.
     """
+    store = store.in_one_operation()
     accepted = _activate(store, memory, content)
     old = _replaced_by(store, accepted)
     if old is None or memory.status is not Status.CANDIDATE:

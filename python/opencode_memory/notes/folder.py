@@ -136,6 +136,8 @@ def ingest(
     known = _read_known(store, owner, name)
     if not path.exists() and not known:
         raise InvalidInputError(f"{path} does not exist, and no memories were read from it before", field="path")
+    # One undo takes back the whole ingest.
+    store = store.in_one_operation()
     tally = _Tally()
     notes = [note for note in _select(path, base, tally) if not note.is_relative_to(exports)]
     changes = _read_changes(notes, known, tally, project=project, base=base, zone=zone, progress=progress)
@@ -150,7 +152,6 @@ def ingest(
     if gone and not dry_run:
         for memory in gone:
             store.edit(memory.id, metadata={**memory.metadata, **make_mark(memory.fingerprint, gone=True)})
-        # In one operation, so that one undo brings all of them back.
         store.archive([memory.id for memory in gone], reason="its section is gone")
     return IngestReport(
         files=tally.files,

@@ -120,6 +120,13 @@ class MemoryStore:
         """Return this store for another writer, as ``open`` takes it. Closing one closes both."""
         return self._bound(self._engine.acting_as(arguments.text(actor, field="actor")), self._project)
 
+    def in_one_operation(self) -> MemoryStore:
+        """Return this store for writes that are one operation together, so that one ``undo`` takes back all of them.
+
+        Each write is still durable by itself, and other writers may write in between. Closing one closes both.
+        """
+        return self._bound(self._engine.in_one_operation(), self._project)
+
     def _bound(self, engine: Engine, project: str | None) -> MemoryStore:
         return MemoryStore(engine, self._queue, project=project, zone=self._zone, parent=self._parent or self)
 
@@ -558,16 +565,8 @@ class MemoryStore:
     def stats(self) -> Stats:
         """Return statistics of the store."""
         found = self._engine.stats()
-        by_status = dict(found.pop("by_status"))
-        by_category = dict(found.pop("by_category"))
-        return Stats(
-            memories=sum(by_status.values()),
-            by_status=by_status,
-            by_category=by_category,
-            model_mismatch=None if found["model"] is None else self._queue.mismatch(),
-            data_dir=self.data_dir,
-            **found,
-        )
+        mismatch = None if found["model"] is None else self._queue.mismatch()
+        return records.stats(found, mismatch=mismatch, data_dir=self.data_dir)
 
     # Inside
 

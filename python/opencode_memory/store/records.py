@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, tzinfo
+from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from opencode_memory.errors import InvalidInputError
@@ -35,6 +36,7 @@ from opencode_memory.store.arguments import (
     ttl_ms,
     whole,
 )
+from opencode_memory.store.reports import Stats
 from opencode_memory.store.selection import owner
 from opencode_memory.text.suggest import did_you_mean
 
@@ -232,3 +234,17 @@ def _source(given: Source | Mapping[str, Any] | None) -> dict[str, Any]:
         else optional_text(getattr(given, name), field="source")
         for name in _SOURCE_FIELDS
     }
+
+
+def stats(found: Mapping[str, Any], *, mismatch: str | None, data_dir: Path) -> Stats:
+    """Build the statistics of a store from the engine's dictionary."""
+    by_status, by_category = dict(found["by_status"]), dict(found["by_category"])
+    rest = {name: value for name, value in found.items() if name not in {"by_status", "by_category"}}
+    return Stats(
+        memories=sum(by_status.values()),
+        by_status=by_status,
+        by_category=by_category,
+        model_mismatch=mismatch,
+        data_dir=data_dir,
+        **rest,
+    )

@@ -10,7 +10,7 @@ impl Engine {
     pub fn charge_tokens(&self, tokens: i64, limit: i64) -> Result<Option<i64>> {
         check(tokens)?;
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.charge_tokens(tokens, limit))
+        shared.store.write(&shared.clock, self.writer(), |write| write.charge_tokens(tokens, limit))
     }
 
     /// Note that a request with so many tokens waits for the next day. A refusal that is noted already is no write, because
@@ -21,13 +21,13 @@ impl Engine {
             return Ok(());
         }
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.note_refusal(tokens))
+        shared.store.write(&shared.clock, self.writer(), |write| write.note_refusal(tokens))
     }
 
     /// Replace an estimate by what the server reports: add to the tokens of a day, or take some off.
     pub fn correct_tokens(&self, day: i64, by: i64) -> Result<()> {
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.correct_tokens(day, by))
+        shared.store.write(&shared.clock, self.writer(), |write| write.correct_tokens(day, by))
     }
 
     /// The tokens of today.

@@ -45,7 +45,9 @@ impl Engine {
         let end = ends.and_then(|ends| ends.into_iter().max());
         let now_ms = self.enter()?.clock.now_ms();
         if end.is_some_and(|end| end <= now_ms) {
-            return Err(Error::Conflict("all of these memories have expired; give one of them another expiry first".into()));
+            return Err(Error::Conflict(
+                "all of these memories have expired; give one of them another expiry first".into(),
+            ));
         }
         patch.expires_at = Some(end);
         let mut merged = self.change(&ids, "combine", |write, before| {
@@ -121,7 +123,7 @@ impl Engine {
     pub fn delete(&self, ids: &[String]) -> Result<Vec<String>> {
         let shared = self.enter()?;
         let ids = self.resolve_ids(ids)?;
-        shared.store.write(&shared.clock, self.actor, |write| {
+        shared.store.write(&shared.clock, self.writer(), |write| {
             for id in &ids {
                 let before = memory::existing(write, id)?;
                 write.record(id, "delete", Some(&before))?;
@@ -154,7 +156,7 @@ impl Engine {
             return Err(Error::invalid("target", "is the memory itself"));
         }
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.link(&source, &target, kind, weight, &reason))
+        shared.store.write(&shared.clock, self.writer(), |write| write.link(&source, &target, kind, weight, &reason))
     }
 
     /// Find the full ids, each once, in order.
@@ -189,7 +191,7 @@ impl Engine {
         mut body: impl FnMut(&WriteTx<'_>, &Memory) -> Result<Option<Memory>>,
     ) -> Result<Vec<Memory>> {
         let shared = self.enter()?;
-        let changed = shared.store.write(&shared.clock, self.actor, |write| {
+        let changed = shared.store.write(&shared.clock, self.writer(), |write| {
             let mut changed = Vec::with_capacity(ids.len());
             for (number, id) in ids.iter().enumerate() {
                 let before = memory::existing(write, id)?;

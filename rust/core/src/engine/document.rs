@@ -24,7 +24,7 @@ impl Engine {
             check(kind, name, project.as_deref(), body)?;
         }
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.write_documents(changes))
+        shared.store.write(&shared.clock, self.writer(), |write| write.write_documents(changes))
     }
 
     /// A document.

@@ -43,7 +43,7 @@ impl Engine {
         {
             return Ok(false);
         }
-        shared.store.write(&shared.clock, self.actor, |write| write.activate_model(name, dimension))
+        shared.store.write(&shared.clock, self.writer(), |write| write.activate_model(name, dimension))
     }
 
     /// Memories after a key that have no vectors of the active model.
@@ -69,7 +69,7 @@ impl Engine {
     /// Store vectors of the model `name`, which must be the active one.
     pub fn store_embeddings(&self, name: &str, memories: &[(i64, Vec<Chunk<'_>>)]) -> Result<EmbeddingBatch> {
         let shared = self.enter()?;
-        let batch = shared.store.write(&shared.clock, self.actor, |write| {
+        let batch = shared.store.write(&shared.clock, self.writer(), |write| {
             let model = embedding::active_model(write)?.filter(|model| model.name == name).ok_or_else(|| {
                 Error::Conflict(format!("{name} is not the active model; `opencode-memory reindex` activates it"))
             })?;
@@ -95,7 +95,7 @@ impl Engine {
         if found.is_empty() {
             return Ok(0);
         }
-        shared.store.write(&shared.clock, self.actor, |write| {
+        shared.store.write(&shared.clock, self.writer(), |write| {
             for (key, neighbours) in &found {
                 for (neighbour, cosine) in neighbours {
                     links::relate(write, *key, *neighbour, *cosine)?;

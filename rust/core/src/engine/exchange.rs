@@ -150,7 +150,7 @@ impl Engine {
                 Ok(row)
             })
             .collect::<Result<Vec<String>>>()?;
-        let loaded = shared.store.write(&shared.clock, self.actor, |write| {
+        let loaded = shared.store.write(&shared.clock, self.writer(), |write| {
             let added = match kind {
                 "project" => {
                     let mut added = 0;

@@ -21,7 +21,7 @@ impl Engine {
             return Err(Error::over_limit("payload", format!("{} bytes", payload.len()), PAYLOAD_BYTES));
         }
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| {
+        shared.store.write(&shared.clock, self.writer(), |write| {
             write.enqueue(kind, subject, payload, write.now_ms.saturating_add(delay_ms.max(0)))
         })
     }
@@ -36,14 +36,14 @@ impl Engine {
         if job::next_due(&*shared.store.read()?)?.is_none_or(|due| due > now_ms) {
             return Ok(None);
         }
-        shared.store.write(&shared.clock, self.actor, |write| write.claim_job(worker, kinds, lease_ms))
+        shared.store.write(&shared.clock, self.writer(), |write| write.claim_job(worker, kinds, lease_ms))
     }
 
     /// Renew the lease of a job; false if another worker has the job by now.
     pub fn renew_job(&self, id: i64, worker: &str, lease_ms: i64) -> Result<bool> {
         let lease_ms = checked_lease(lease_ms)?;
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.renew_job(id, worker, lease_ms))
+        shared.store.write(&shared.clock, self.writer(), |write| write.renew_job(id, worker, lease_ms))
     }
 
     /// Record the result of an attempt; false, without a change, if another worker has the job by now.
@@ -54,13 +54,13 @@ impl Engine {
             Ending::Hopeless(error) => Ending::Hopeless(told(error)),
         };
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.end_job(id, worker, &ending))
+        shared.store.write(&shared.clock, self.writer(), |write| write.end_job(id, worker, &ending))
     }
 
     /// Remove a job from the queue; whether it was in the queue.
     pub fn drop_job(&self, id: i64) -> Result<bool> {
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.drop_job(id))
+        shared.store.write(&shared.clock, self.writer(), |write| write.drop_job(id))
     }
 
     /// Whether a job is in the queue, in any state.
@@ -71,7 +71,7 @@ impl Engine {
     /// Revive dead jobs.
     pub fn revive_jobs(&self, id: Option<i64>) -> Result<usize> {
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.revive_jobs(id))
+        shared.store.write(&shared.clock, self.writer(), |write| write.revive_jobs(id))
     }
 
     /// Jobs, dead jobs first, then in the order in which they are due.

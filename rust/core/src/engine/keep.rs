@@ -139,7 +139,7 @@ impl Engine {
         shared.store.backup(target)?;
         if shared.store.is_writable() {
             let target = platform::resolve(target).map_err(|source| Error::storage("resolve", target, source))?;
-            shared.store.write(&shared.clock, self.actor, |write| write.note_backup(&target))?;
+            shared.store.write(&shared.clock, self.writer(), |write| write.note_backup(&target))?;
         }
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Engine {
             full.push(self.resolve_quoted_id(id)?);
         }
         shared.uses.lock().retain(|(id, _)| !full.contains(id));
-        let memories = shared.store.write(&shared.clock, self.actor, |write| write.erase(&full))?;
+        let memories = shared.store.write(&shared.clock, self.writer(), |write| write.erase(&full))?;
         let mut report = PurgeReport { memories, ..PurgeReport::default() };
         for (what, done) in [
             ("free pages and WAL", shared.store.scrub()),
@@ -198,7 +198,7 @@ impl Engine {
         shared.flush_uses()?;
         let half_a_year_ago = shared.clock.now_ms() - SIGHTING_DAYS * DAY_MS;
         let gone = retention::find_gone(&*shared.store.read()?, half_a_year_ago)?;
-        let cleaned = shared.store.write(&shared.clock, self.actor, |write| {
+        let cleaned = shared.store.write(&shared.clock, self.writer(), |write| {
             let long_ago = write.now_ms - RETENTION_DAYS * DAY_MS;
             write.forget_sessions(long_ago)?;
             write.forget_sightings(half_a_year_ago)?;
@@ -209,7 +209,7 @@ impl Engine {
             Ok((write.kv_purge_expired()?, forgotten))
         })?;
         let found = traces::find(&*shared.store.read()?)?;
-        shared.store.write(&shared.clock, self.actor, |write| write.delete_traces(&found))?;
+        shared.store.write(&shared.clock, self.writer(), |write| write.delete_traces(&found))?;
         shared.store.truncate_wal()?;
         Ok(cleaned)
     }

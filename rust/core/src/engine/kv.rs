@@ -41,7 +41,7 @@ impl Engine {
         let mut kinds = redaction::Kinds::default();
         kinds.clean_json("value", &mut json)?;
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| {
+        shared.store.write(&shared.clock, self.writer(), |write| {
             let expires_at = ttl_ms.map(|ttl| write.now_ms.saturating_add(ttl));
             validate::time("ttl_seconds", expires_at)?;
             let project = write.project_named(project)?;
@@ -78,7 +78,7 @@ impl Engine {
     pub fn kv_delete(&self, project: Option<&str>, key: &str) -> Result<bool> {
         check_key("key", key)?;
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| match project::id_of(write, project)? {
+        shared.store.write(&shared.clock, self.writer(), |write| match project::id_of(write, project)? {
             Some(id) => write.kv_delete(id, key),
             None => Ok(false),
         })

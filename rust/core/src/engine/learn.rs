@@ -138,7 +138,7 @@ impl Engine {
     /// Set the position of a feed after messages without a result.
     pub fn set_feed_progress(&self, feed: &str, progress: &Progress) -> Result<()> {
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.set_progress(feed, progress))
+        shared.store.write(&shared.clock, self.writer(), |write| write.set_progress(feed, progress))
     }
 }
 

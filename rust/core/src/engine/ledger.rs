@@ -28,7 +28,7 @@ impl Engine {
         kinds.clean(&mut decision.text);
         kinds.clean_json("about", &mut decision.about)?;
         decision.shown.iter_mut().for_each(|shown| kinds.clean(&mut shown.why));
-        shared.store.write(&shared.clock, self.actor, |write| write.decide(&decision))
+        shared.store.write(&shared.clock, self.writer(), |write| write.decide(&decision))
     }
 
     /// Set the state of an offered decision to shown or late; false if there is no such decision or it is not offered.
@@ -43,7 +43,7 @@ impl Engine {
         if found.is_none_or(|decision| decision.state != State::Offered) {
             return Ok(false);
         }
-        shared.store.write(&shared.clock, self.actor, |write| write.settle(session, message, state))
+        shared.store.write(&shared.clock, self.writer(), |write| write.settle(session, message, state))
     }
 
     /// All decisions of a session, ordered by time.
@@ -74,7 +74,7 @@ impl Engine {
         if memories.is_empty() {
             return Ok(0);
         }
-        shared.store.write(&shared.clock, self.actor, |write| write.note_outcome(session, memories, outcome))
+        shared.store.write(&shared.clock, self.writer(), |write| write.note_outcome(session, memories, outcome))
     }
 
     /// The usefulness of each memory.

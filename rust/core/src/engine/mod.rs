@@ -31,7 +31,7 @@ mod undo;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 
@@ -49,7 +49,7 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Trust;
 use crate::recall::view::{self, SharedView, View};
-use crate::store::{Store, memory};
+use crate::store::{Store, Writer, memory};
 
 /// Options for opening an engine.
 #[derive(Debug, Clone)]
@@ -109,6 +109,8 @@ struct Open {
 pub struct Engine {
     open: Arc<Open>,
     actor: Trust,
+    /// The operation that all writes of this engine belong to, 0 before the first one. `None` if each write is one.
+    operation: Option<AtomicI64>,
 }
 
 impl Engine {
@@ -132,13 +134,28 @@ impl Engine {
         let thread = if runs_in_background { Some(indexer::start(&shared)?) } else { None };
         let actor = shared.options.actor;
         let (thread, closed) = (Mutex::new(thread), AtomicBool::new(false));
-        Ok(Self { open: Arc::new(Open { shared, thread, closed, process: std::process::id() }), actor })
+        Ok(Self {
+            open: Arc::new(Open { shared, thread, closed, process: std::process::id() }),
+            actor,
+            operation: None,
+        })
     }
 
     /// The same data directory for another writer. Closing one engine closes both.
     #[must_use]
     pub fn acting_as(&self, actor: Trust) -> Self {
-        Self { open: Arc::clone(&self.open), actor }
+        Self { open: Arc::clone(&self.open), actor, operation: None }
+    }
+
+    /// The same data directory for writes that are one operation together, so that one undo takes back all of them.
+    /// Each write is still durable by itself. Closing one engine closes both.
+    #[must_use]
+    pub fn in_one_operation(&self) -> Self {
+        Self { open: Arc::clone(&self.open), actor: self.actor, operation: Some(AtomicI64::new(0)) }
+    }
+
+    fn writer(&self) -> Writer<'_> {
+        Writer { actor: self.actor, operation: self.operation.as_ref() }
     }
 
     /// The data directory.

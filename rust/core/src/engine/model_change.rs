@@ -18,7 +18,7 @@ impl Engine {
     pub fn begin_model_change(&self, name: &str, dimension: usize) -> Result<Change> {
         check_model(name, dimension)?;
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| {
+        shared.store.write(&shared.clock, self.writer(), |write| {
             if embedding::active_model(write)?.is_some_and(|model| model.name == name) {
                 return Err(Error::Conflict(format!("{name} is the active model already")));
             }
@@ -30,7 +30,7 @@ impl Engine {
     pub fn give_up_model_change(&self) -> Result<bool> {
         let shared = self.enter()?;
         #[allow(clippy::redundant_closure_for_method_calls)] // the method alone is not general over its lifetime
-        shared.store.write(&shared.clock, self.actor, |write| write.give_up_change())
+        shared.store.write(&shared.clock, self.writer(), |write| write.give_up_change())
     }
 
     /// Texts of all memories after a key.
@@ -61,7 +61,7 @@ impl Engine {
         vectors: &[(String, Cow<'_, [f32]>)],
     ) -> Result<()> {
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| {
+        shared.store.write(&shared.clock, self.writer(), |write| {
             let change = model_change::current(write)?.filter(|change| change.model.name == name);
             write.stage(&change.ok_or_else(no_change)?.model, up_to, memories, vectors)
         })
@@ -71,7 +71,7 @@ impl Engine {
     /// which were changed or written meanwhile, wait for theirs.
     pub fn complete_model_change(&self, name: &str, memories: &[Staged]) -> Result<usize> {
         let shared = self.enter()?;
-        let switched = shared.store.write(&shared.clock, self.actor, |write| {
+        let switched = shared.store.write(&shared.clock, self.writer(), |write| {
             let change = model_change::current(write)?.filter(|change| change.model.name == name);
             write.complete_change(&change.ok_or_else(no_change)?.model, memories)
         })?;

@@ -45,7 +45,7 @@ impl Engine {
                 return Ok(None);
             }
         }
-        shared.store.write(&shared.clock, self.actor, |write| write.project_of(identity)).map(Some)
+        shared.store.write(&shared.clock, self.writer(), |write| write.project_of(identity)).map(Some)
     }
 
     /// The name of an identity's project, or the name that a new project would get.
@@ -63,7 +63,7 @@ impl Engine {
         validate::project_name(new)?;
         redaction::refuse("project", new)?;
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.rename_project(old, new))?;
+        shared.store.write(&shared.clock, self.writer(), |write| write.rename_project(old, new))?;
         shared.indexer.notify();
         Ok(())
     }
@@ -71,7 +71,7 @@ impl Engine {
     /// Move all rows of `source` into `target`. An undo brings the whole project back, if it had memories.
     pub fn merge_projects(&self, source: &str, target: &str) -> Result<Merged> {
         let shared = self.enter()?;
-        let merged = shared.store.write(&shared.clock, self.actor, |write| {
+        let merged = shared.store.write(&shared.clock, self.writer(), |write| {
             let (from, to) = (project::existing(write, source)?, project::existing(write, target)?);
             if from == to {
                 return Err(Error::invalid("project", format!("{source:?} cannot be merged into itself")));

@@ -24,7 +24,7 @@ impl Engine {
         let shared = self.enter()?;
         let prepared = prepare_all(memories)?;
         let rivals = shared.find_rivals(prepared.iter().map(|(memory, _)| memory))?;
-        let results = shared.store.write(&shared.clock, self.actor, |write| place_all(write, prepared, &rivals))?;
+        let results = shared.store.write(&shared.clock, self.writer(), |write| place_all(write, prepared, &rivals))?;
         shared.note_repetitions(&results);
         shared.indexer.notify();
         Ok(results)

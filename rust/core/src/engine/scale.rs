@@ -14,6 +14,6 @@ impl Engine {
     /// active one or the next one.
     pub fn set_cosine_scale(&self, name: &str, factor: f64) -> Result<()> {
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| write.set_scale(name, factor))
+        shared.store.write(&shared.clock, self.writer(), |write| write.set_scale(name, factor))
     }
 }

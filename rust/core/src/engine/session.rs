@@ -138,7 +138,7 @@ impl Engine {
         project.map_or(Ok(()), validate::project_name)?;
         project.map_or(Ok(()), |name| redaction::refuse("project", name))?;
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.actor, |write| {
+        shared.store.write(&shared.clock, self.writer(), |write| {
             let project = write.project_named(project)?;
             write.correct_leases(project)?;
             change(write, project)

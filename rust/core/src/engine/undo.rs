@@ -46,7 +46,7 @@ impl Engine {
     /// Bring back all changes of an operation that was undone; returns the changes that had taken it back.
     pub fn redo(&self, operation: i64) -> Result<Vec<Recorded>> {
         let shared = self.enter()?;
-        let redone = shared.store.write(&shared.clock, self.actor, |write| {
+        let redone = shared.store.write(&shared.clock, self.writer(), |write| {
             let undos = history::undos_of(write, operation)?;
             if undos.is_empty() {
                 return Err(Error::not_found("undone operation", operation.to_string()));
@@ -107,7 +107,7 @@ impl Engine {
 
     fn take_back_all(&self, choose: impl FnOnce(&WriteTx<'_>) -> Result<Chosen>) -> Result<Vec<Recorded>> {
         let shared = self.enter()?;
-        let undone = shared.store.write(&shared.clock, self.actor, |write| {
+        let undone = shared.store.write(&shared.clock, self.writer(), |write| {
             let Chosen { changes, replaced } = choose(write)?;
             for change in &changes {
                 undo_change(write, change)?;

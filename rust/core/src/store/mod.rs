@@ -42,6 +42,7 @@ pub use rusqlite::Connection;
 use std::cell::Cell;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use parking_lot::Mutex;
 use rusqlite::TransactionBehavior;
@@ -115,7 +116,13 @@ impl Store {
     }
 
     /// Run `body` in one transaction; when this returns `Ok`, it is durable.
-    pub fn write<T>(&self, clock: &Clock, actor: Trust, body: impl FnOnce(&WriteTx<'_>) -> Result<T>) -> Result<T> {
+    pub fn write<'w, T>(
+        &self,
+        clock: &Clock,
+        writer: impl Into<Writer<'w>>,
+        body: impl FnOnce(&WriteTx<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let Writer { actor, operation: shared_operation } = writer.into();
         let mut guard = self.writer.lock();
         let connection = guard.as_mut().ok_or_else(|| self.no_writer_error())?;
         self.check_place("write to")?;
@@ -128,12 +135,18 @@ impl Store {
             now_ms: clock.now_ms(),
             nonce: ids::new_nonce(),
             actor,
-            operation: Cell::new(None),
+            operation: Cell::new(
+                shared_operation.map(|number| number.load(Ordering::Acquire)).filter(|number| *number > 0),
+            ),
         };
         // An error drops the transaction, which rolls it back.
         let value = body(&write).map_err(|error| error.located(&self.file))?;
+        let operation = write.operation.get();
         crate::crash::point("store:before-commit");
         transaction.commit().map_err(|error| self.error("write to", error))?;
+        if let (Some(shared), Some(number)) = (shared_operation, operation) {
+            shared.store(number, Ordering::Release);
+        }
         crate::crash::point("store:after-commit");
         // Otherwise a write to a file that has just lost its name would be acknowledged.
         self.check_place("write to")?;
@@ -227,6 +240,22 @@ impl Drop for Snapshot<'_> {
         if readers.len() < POOLED_READERS {
             readers.push(connection);
         }
+    }
+}
+
+/// The writer of a transaction, and the operation that its changes belong to.
+#[derive(Debug, Clone, Copy)]
+pub struct Writer<'a> {
+    /// The writer.
+    pub actor: Trust,
+    /// The number of an operation of several transactions, 0 before the first change. `None` if the transaction is an
+    /// operation by itself.
+    pub operation: Option<&'a AtomicI64>,
+}
+
+impl From<Trust> for Writer<'_> {
+    fn from(actor: Trust) -> Self {
+        Self { actor, operation: None }
     }
 }
 

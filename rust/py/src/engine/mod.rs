@@ -72,6 +72,11 @@ impl Engine {
         Ok(Self { core: self.core.acting_as(actor) })
     }
 
+    /// The same engine for writes that are one operation together. Closing one closes both.
+    fn in_one_operation(&self) -> Self {
+        Self { core: self.core.in_one_operation() }
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, || self.core.close())
     }
