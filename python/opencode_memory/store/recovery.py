@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import Engine, is_sound_store, restore_beside
-from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.errors import CorruptStoreError, OpencodeMemoryError
 from opencode_memory.store import arguments
 from opencode_memory.store.reports import Backup
 
@@ -90,7 +90,13 @@ def restore(data_dir: Path, source: Path, *, open_store: Callable[[], AbstractCo
     if is_sound_store(data_dir):
         with open_store() as store:
             before = store.backups.create()
-            return Restored(memories=store.backups.restore(source), before=before, aside=None)
+            try:
+                memories = store.backups.restore(source)
+            except CorruptStoreError:
+                # The store is unchanged. Each further try would push an older backup out.
+                before.unlink(missing_ok=True)
+                raise
+            return Restored(memories=memories, before=before, aside=None)
     memories, aside = restore_beside(data_dir, arguments.path(source, field="source").absolute())
     return Restored(memories=memories, before=None, aside=None if aside is None else Path(aside))
 
