@@ -73,6 +73,12 @@ def test_plan_without_a_check_starts_no_loop(shop: CommandLine) -> None:
     answer = shop("loop", "start", "plan.md")
     assert (answer.code, "verification" in answer.err.lower()) == (2, True)
     assert shop.ok("loop", "list", "--all", "--json").json["loops"] == []
+    assert shop.ok("plan", "list", "--all", "--json").json["plans"] == []
+
+
+def test_text_without_a_check_is_told_of_the_option(shop: CommandLine) -> None:
+    answer = shop("loop", "start", "Make the program greet")
+    assert (answer.code, "--check COMMAND" in answer.err) == (1, True)
 
 
 def test_folder_without_a_repository_starts_no_loop(cli: CommandLine) -> None:
@@ -112,6 +118,15 @@ def test_abandoned_plan_is_kept_but_not_listed(shop: CommandLine) -> None:
     assert plan not in shop("plan", "list").out
     assert plan in shop.ok("plan", "list", "--all").out
     assert shop("plan", "approve", plan).code == 2
+
+
+def test_plan_with_an_open_loop_is_not_abandoned(shop: CommandLine) -> None:
+    loop = shop.ok("loop", "start", "Say hello", "--check", "true", "--json").json["loop"]
+    refused = shop("plan", "abandon", loop["plan"], "--yes")
+    assert (refused.code, f"loop cancel {loop['name']}" in refused.err) == (2, True)
+    assert shop.ok("plan", "show", loop["plan"], "--json").json["plan"]["status"] == "approved"
+    shop.ok("loop", "cancel", loop["name"], "--yes")
+    assert shop.ok("plan", "abandon", loop["plan"], "--yes").out.startswith("Abandoned")
 
 
 def submitted(cli: CommandLine) -> str:

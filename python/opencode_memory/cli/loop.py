@@ -16,7 +16,7 @@ from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import confirm, yes_option
 from opencode_memory.config.sections import SandboxMode
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
 from opencode_memory.loops.model import Loop, Place
 from opencode_memory.loops.own_host import PASSWORD_VARIABLE, read_record
@@ -213,7 +213,7 @@ def restart(run: Invocation, *, name: str) -> None:
             error.hint = f"opencode-memory loop resume {old.name}"
             raise error
         plans = Plans(store, store.project)
-        again = plans.submit(plans.write(plans.text(plans.get(old.plan)), at=run.started_at).plan)
+        again = plans.write_submitted(plans.text(plans.get(old.plan)), at=run.started_at)
         wish = Wish(
             directory=Path(old.directory),
             by="command line",
@@ -247,11 +247,16 @@ def _find_or_write(run: Invocation, store: MemoryStore, given: str, checks: tupl
     """Return the plan that is named, or write one from a file or a text. The person's command approves it."""
     plans = Plans(store, store.project)
     if checks:
-        return plans.submit(plans.write(_render(given, checks), at=run.started_at).plan)
+        return plans.write_submitted(_render(given, checks), at=run.started_at)
     file = run.folder / given
     if len(given) < _MOST_PATH and file.is_file():
-        return plans.submit(plans.write(file.read_text(encoding="utf-8"), at=run.started_at).plan)
-    found = plans.get(given)
+        return plans.write_submitted(file.read_text(encoding="utf-8"), at=run.started_at)
+    try:
+        found = plans.get(given)
+    except NotFoundError as error:
+        if " " in given.strip():
+            error.hint = "a text needs --check COMMAND, which decides when the loop is done"
+        raise
     return plans.submit(found) if found.status is PlanStatus.DRAFT else found
 
 

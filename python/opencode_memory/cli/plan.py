@@ -14,7 +14,9 @@ from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.errors import ConflictError
 from opencode_memory.loops.approve import approve_plan
+from opencode_memory.loops.records import Loops
 from opencode_memory.plans import Mode, Plan, Plans, PlanStatus, read_plan
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text.clock import age
@@ -131,6 +133,11 @@ def abandon(run: Invocation, *, plan: str, yes: bool) -> int:
     with run.open_store() as store:
         plans = _plans(store)
         found = plans.get(plan)
+        for loop in Loops(store).list(store.project):
+            if loop.plan == found.id and not loop.state.has_ended:
+                error = ConflictError(f"the loop {loop.name} works on this plan")
+                error.hint = f"first end the loop: opencode-memory loop cancel {loop.name}"
+                raise error
         if not confirm(f"Abandon the plan {one_line(found.title, 80)!r}", yes=yes):
             return NOTHING_FOUND
         found = plans.abandon(found)

@@ -104,6 +104,15 @@ class Plans:
                 return Written(plan=self._save(plan, version), text=read, redactions=kinds)
         raise ConflictError("no free id was found for the plan; try again")
 
+    def write_submitted(self, text: str, *, at: datetime) -> Plan:
+        """Store a new plan of the user, and submit it. A text with problems is not stored.
+
+        Raises:
+            InvalidInputError: The text is empty, too long or has problems; the message names each.
+        """
+        _refuse_problems(read_plan(_clean(text)[0]))
+        return self.submit(self.write(text, at=at).plan)
+
     def edit(self, plan: Plan, *, old: str, new: str, at: datetime, by: str = "user", why: str = "") -> Written:
         """Replace a part of a plan's text, which becomes a draft again.
 
@@ -157,9 +166,7 @@ class Plans:
         """
         if plan.status is PlanStatus.SUBMITTED:
             return plan
-        problems = read_plan(self.text(plan)).problems
-        if problems:
-            raise InvalidInputError("the plan cannot be submitted yet: " + "; ".join(problems), field="text")
+        _refuse_problems(read_plan(self.text(plan)))
         return self._move(plan, PlanStatus.SUBMITTED, from_={PlanStatus.DRAFT}, remark=None)
 
     def send_back(self, plan: Plan, remark: str) -> Plan:
@@ -315,6 +322,11 @@ def to_plan(document: Document) -> Plan:
 def to_version(document: Document) -> PlanVersion:
     """Return the text of a plan that a document has."""
     return _versions().validate_python(document.body)
+
+
+def _refuse_problems(text: PlanText) -> None:
+    if text.problems:
+        raise InvalidInputError("the plan cannot be submitted yet: " + "; ".join(text.problems), field="text")
 
 
 def _clean(text: str) -> tuple[str, tuple[str, ...]]:
