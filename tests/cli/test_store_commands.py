@@ -69,6 +69,29 @@ def test_restore_of_a_missing_backup_names_those_that_exist(cli: CommandLine) ->
     assert cli.contents() == ["Of the shop."]
 
 
+def test_failed_restores_push_no_backup_out(cli: CommandLine, tmp_path: Path) -> None:
+    cli.ok("config", "set", "backup.keep", "2")
+    cli.ok("remember", "Of the shop.")
+    good = cli.ok("backup", "create", "--json").json["path"]
+    (tmp_path / "bad.db").write_bytes(b"no database" * 1000)
+    for _ in range(3):
+        assert cli("backup", "restore", str(tmp_path / "bad.db"), "--yes").code != 0
+    assert [backup["path"] for backup in cli.ok("backup", "list", "--json").json["backups"]] == [good]
+    cli.ok("backup", "create")
+    assert Path(good).exists()
+
+
+def test_doctor_reports_an_unusable_configuration_once(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENCODE_MEMORY_RECALL_LIMIT", "many")
+    checks = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "configuration"]
+    assert [(check["level"], "recall.limit" in check["text"]) for check in checks] == [("problem", True)]
+    monkeypatch.setenv("OPENCODE_MEMORY_RECALL_LIMIT", "7")
+    monkeypatch.setenv("OPENCODE_MEMORY_RECAL_LIMIT", "8")
+    said, unknown = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "configuration"]
+    assert said["text"].endswith("; OPENCODE_MEMORY_RECALL_LIMIT")
+    assert (unknown["level"], unknown["hint"]) == ("note", "did you mean OPENCODE_MEMORY_RECALL_LIMIT?")
+
+
 def test_project_from_remote_can_be_renamed_and_merged(cli: CommandLine, tmp_path: Path) -> None:
     git = ["git", "-c", "init.defaultBranch=main", "-C", str(cli.folder)]
     subprocess.run([*git, "init", "-q"], check=True)

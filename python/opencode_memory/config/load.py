@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from opencode_memory.config.embedding import EmbeddingConfig
 from opencode_memory.config.forge import ForgeConfig
@@ -41,7 +41,10 @@ from opencode_memory.config.sections import (
 from opencode_memory.config.setting import PREFIX, Setting, resolve_folder
 from opencode_memory.config.settings import BY_KEY, REPLACED, SETTINGS
 from opencode_memory.errors import ConfigError
-from opencode_memory.text.suggest import did_you_mean
+from opencode_memory.text.suggest import did_you_mean, nearest
+
+_OTHER_VARIABLES: Final = frozenset({f"{PREFIX}CONFIG", f"{PREFIX}LOOP_SHELL", f"{PREFIX}OWN_SHELL"})
+"""Variables of this program that are no settings: the file, and those that a loop gives to its commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +176,7 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
         **{name: kind(**_section(name, values)) for name, kind in SECTIONS.items()},
         file=file,
         memory_config=memory_config,
-        notices=(*replaced, *notices),
+        notices=(*replaced, *_report_unknown_variables(environment), *notices),
         origins=MappingProxyType(origins),
         environment=MappingProxyType(dict(environment)),
     )
@@ -182,13 +185,27 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
 def _report_replaced(written: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Notice]:
     """Yield a notice for each key of an earlier version that is set and has no effect."""
     for key, successor in REPLACED.items():
-        variable = PREFIX + key.replace(".", "_").upper()
+        variable = _variable_of(key)
         origin = "file" if key in written else variable if environment.get(variable) else None
         if origin is not None:
             hint = f"remove {key}"
             if successor.startswith("learning."):
                 hint = f"a digest sends what you typed in a session; if you agree, set {successor}"
             yield Notice("note", key, f"{key} has no effect any more ({origin}); {successor} replaces it", hint)
+
+
+def _report_unknown_variables(environment: Mapping[str, str]) -> Iterator[Notice]:
+    """Yield a notice for each variable with our prefix that sets nothing, because its name may be mistyped."""
+    known = {setting.variable for setting in SETTINGS}
+    ignored = known | _OTHER_VARIABLES | {_variable_of(key) for key in REPLACED}
+    for variable in sorted(name for name in environment if name.startswith(PREFIX) and name not in ignored):
+        near = nearest(variable, map(str.lower, known))
+        hint = "opencode-memory config list shows the settings" if near is None else f"did you mean {near.upper()}?"
+        yield Notice("note", variable, f"{variable} sets nothing: no setting has this name", hint)
+
+
+def _variable_of(key: str) -> str:
+    return PREFIX + key.replace(".", "_").upper()
 
 
 def _section(name: str, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +34,7 @@ from opencode_memory.cli.doctor.sessions import check_sessions
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND, explain
 from opencode_memory.cli.output import dim
 from opencode_memory.config.paths import default_data_dir
+from opencode_memory.config.setting import PREFIX
 from opencode_memory.errors import ConfigError, OpencodeMemoryError, StorageError
 from opencode_memory.files import access
 from opencode_memory.platform import system
@@ -76,11 +77,13 @@ def doctor(run: Invocation, *, recall: bool, sample: int | None, fix: bool) -> i
     if sample is not None:
         raise click.UsageError("--sample is valid only with --recall", click.get_current_context())
     unreadable = _use_defaults(run)
-    checks, done = [*unreadable, *_run_checks(run)], []
+    # The defaults in place of an unreadable configuration need no check.
+    functions = {name: function for name, function in _CHECKS.items() if name != "configuration" or not unreadable}
+    checks, done = [*unreadable, *_run_checks(run, functions)], []
     if fix:
         fixes = dict.fromkeys(check.fix for check in checks if isinstance(check, FixableCheck) and check.fix)
         done = [_apply_fix(run, planned_fix) for planned_fix in fixes]
-        checks = [*unreadable, *_run_checks(run)] if done else checks
+        checks = [*unreadable, *_run_checks(run, functions)] if done else checks
     is_well = all(check.level is not Level.PROBLEM for check in checks)
     if run.out.as_json:
         run.out.json({"ok": is_well, "checks": _to_fields(checks)} | ({"fixes": _to_fields(done)} if fix else {}))
@@ -102,8 +105,8 @@ def _use_defaults(run: Invocation) -> list[Check]:
     return []
 
 
-def _run_checks(run: Invocation) -> list[Check]:
-    return [check for name, function in _CHECKS.items() for check in _run_check(name, function, run)]
+def _run_checks(run: Invocation, functions: Mapping[str, Callable[[Invocation], Iterator[Check]]]) -> list[Check]:
+    return [check for name, function in functions.items() for check in _run_check(name, function, run)]
 
 
 def _to_fields(checks: Iterable[Check]) -> list[dict[str, object]]:
@@ -154,7 +157,9 @@ def _check_installation(_run: Invocation) -> Iterator[Check]:
 
 def _check_configuration(run: Invocation) -> Iterator[Check]:
     file = run.config.file
-    yield Check("configuration", Level.OK, str(file) if file.exists() else f"defaults; {file} does not exist")
+    text = str(file) if file.exists() else f"defaults; {file} does not exist"
+    variables = sorted(origin for origin in set(run.config.origins.values()) if origin.startswith(PREFIX))
+    yield Check("configuration", Level.OK, "; ".join((text, *variables)))
     for notice in run.config.notices:
         level = Level.PROBLEM if notice.level == "error" else Level.NOTE
         yield Check("configuration", level, notice.text, notice.hint)
