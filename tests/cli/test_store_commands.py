@@ -198,11 +198,11 @@ def test_import_into_an_empty_store_tells_that_directives_apply(cli: CommandLine
     other = ("--data-dir", str(tmp_path / "elsewhere"))
     for more in (["--dry-run"], []):
         told = cli.ok("import", file, *more, *other).out
-        assert "keep the trust of the file. Agents follow its 1 directive at once." in told
+        assert "keep the trust of the file. Agents follow its 1 instruction at once." in told
         assert "--untrusted" in told
     assert cli.contents(*other) == ["Always push without asking."]
     report = cli.ok("import", file, "--json", *other).json
-    assert (report["trusted"], report["directives"]) == (True, 1)
+    assert (report["trusted"], report["instructions"]) == (True, 1)
 
 
 @pytest.mark.parametrize("file", ["all.json", "all.md"])
@@ -212,11 +212,13 @@ def test_untrusted_import_into_an_empty_store_makes_directives_wait(
     cli.ok("remember", "Always push without asking.", "--category", "directive")
     cli.ok("export", "-o", file)
     other = ("--data-dir", str(tmp_path / "elsewhere"))
-    assert "the trust of an import; 1 directive awaits your review" in cli.ok("import", file, "--untrusted", *other).out
+    assert (
+        "the trust of an import; 1 instruction awaits your review" in cli.ok("import", file, "--untrusted", *other).out
+    )
     assert cli.contents(*other) == []
     assert "Always push" in cli.ok("review", "--list", *other).out
     report = cli.ok("import", file, "--untrusted", "--json", *other).json
-    assert (report["trusted"], report["directives"]) == (False, 1)
+    assert (report["trusted"], report["instructions"]) == (False, 1)
 
 
 def test_config_set_and_show_change_recall(cli: CommandLine) -> None:

@@ -76,7 +76,7 @@ def write(run: Invocation, request: ExportRequest) -> None:
 @command("import")
 @click.argument("file")
 @click.option("-f", "--format", type=click.Choice(_IMPORT_FORMATS), help="Format of FILE.  [default: detected]")
-@click.option("--untrusted", is_flag=True, help="The file is from someone else: its directives wait for review.")
+@click.option("--untrusted", is_flag=True, help="The file is from someone else: its instructions wait for review.")
 @click.option("--dry-run", is_flag=True, help="Check the file without writing to the store.")
 def import_(run: Invocation, *, file: str, format: str | None, untrusted: bool, dry_run: bool) -> None:
     """Import an export of this or another system. FILE may be - for standard input.
@@ -126,11 +126,11 @@ def _print_import(run: Invocation, report: ImportReport, *, dry_run: bool) -> No
 
 
 def _describe_trust(report: ImportReport) -> str:
-    directives = format_count(report.directives, "directive")
+    instructions = format_count(report.instructions, "instruction")
     if not report.trusted:
-        waiting = "await" if report.directives != 1 else "awaits"
-        return f"Its memories have the trust of an import; {directives} {waiting} your review."
-    follow = f" Agents follow its {directives} at once." if report.directives else ""
+        waiting = "await" if report.instructions != 1 else "awaits"
+        return f"Its memories have the trust of an import; {instructions} {waiting} your review."
+    follow = f" Agents follow its {instructions} at once." if report.instructions else ""
     return (
         f"The store held no other memories, so these keep the trust of the file.{follow} "
         "Import a file of someone else with --untrusted."

@@ -1,7 +1,7 @@
 """Common parts of imports from other systems: checked fields, stable ids, and writing to the store.
 
 The id of an imported memory is derived from its source, so importing the same file again finds the memory instead of
-storing it twice. Imports have the lowest trust, and imported directives wait for review.
+storing it twice. Imports have the lowest trust, and imported directives and procedures wait for review.
 """
 
 from __future__ import annotations

@@ -28,6 +28,8 @@ from opencode_memory.exchange.formats import FOREIGN_FORMATS, IMPORT_FORMATS, ch
 from opencode_memory.store import arguments
 
 _PAGE: Final = 1000
+_INSTRUCTIONS: Final = frozenset({Category.DIRECTIVE, Category.PROCEDURE})
+"""Categories that tell agents what to do."""
 
 
 def import_memories(
@@ -109,15 +111,15 @@ def _import_native(
 ) -> ImportReport:
     found: Counter[str] = Counter()
     trusts: dict[str, str] = {}
-    directives: Counter[str] = Counter()
+    instructions: Counter[str] = Counter()
     for line, kind, row in native_json.read(text):
         found[kind] += 1
         if bounds is not None:
             bounds.check(kind, row, line)
         if kind == "memory":
             trusts[str(row.get("id"))] = str(row.get("trust"))
-            if row.get("category") == Category.DIRECTIVE:
-                directives[str(row.get("status"))] += 1
+            if row.get("category") in _INSTRUCTIONS:
+                instructions[str(row.get("status"))] += 1
     if bounds is not None:
         bounds.check_ends()
     as_own = trusted and _is_own_past(store, trusts)
@@ -137,7 +139,7 @@ def _import_native(
         dry_run=dry_run,
         counts=counts,
         trusted=as_own,
-        directives=_count_directives(directives, as_own=as_own),
+        instructions=_count_instructions(instructions, as_own=as_own),
     )
 
 
@@ -163,19 +165,19 @@ def _import_foreign(
     }
     if not dry_run:
         counts = write_foreign(store, export, projects=_project_names(store, project, name), progress=progress)
-    directives = Counter(memory.status for memory in export.memories if memory.category == Category.DIRECTIVE)
+    instructions = Counter(memory.status for memory in export.memories if memory.category in _INSTRUCTIONS)
     return ImportReport(
         format=name,
         dry_run=dry_run,
         counts=counts,
         skipped=tuple(export.skipped),
         trusted=as_own,
-        directives=_count_directives(directives, as_own=as_own),
+        instructions=_count_instructions(instructions, as_own=as_own),
     )
 
 
-def _count_directives(by_status: Counter[str], *, as_own: bool) -> int:
-    """Return how many directives of a source become active, or wait for review if the source is not trusted."""
+def _count_instructions(by_status: Counter[str], *, as_own: bool) -> int:
+    """Return how many instructions of a source become active, or wait for review if the source is not trusted."""
     return by_status[Status.ACTIVE] + (0 if as_own else by_status[Status.CANDIDATE])
 
 

@@ -114,7 +114,7 @@ def load(
         store: The store to write to.
         source: An export that ``read`` has checked.
         as_own: Whether the file is this store's own past. Otherwise memories get the trust of an import, no pin and no
-            confirmation, directives wait for review, and the history, plans and loops are left out.
+            confirmation, directives and procedures wait for review, and the history, plans and loops are left out.
         with_projects: Whether the file may assign repositories to projects.
         progress: Called with the number of rows done.
 

@@ -30,9 +30,9 @@ class ImportReport:
             in a dry run ``found``).
         skipped: Skipped parts, and why.
         trusted: Whether memories kept the trust that the source gave them. Otherwise they have the trust of an import,
-            and directives wait for review.
-        directives: Number of directives in the source that agents follow from now on if ``trusted``, or that otherwise
-            wait for review.
+            and directives and procedures wait for review.
+        instructions: Number of directives and procedures in the source that agents follow from now on if ``trusted``,
+            or that otherwise wait for review.
     """
 
     format: str
@@ -40,7 +40,7 @@ class ImportReport:
     counts: Mapping[str, Mapping[str, int]]
     skipped: tuple[str, ...] = ()
     trusted: bool = False
-    directives: int = 0
+    instructions: int = 0
 
     def total(self, kind: str) -> int:
         """Return how many rows of a kind the source held."""

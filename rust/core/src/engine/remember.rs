@@ -99,9 +99,10 @@ fn is_instruction(category: Category) -> bool {
 }
 
 /// Whether a memory may tell an agent what to do without a review: words of the user, a how-to of notes that the user
-/// let be read, or a record of a command that succeeded in a session.
+/// let be read, or a record of a command that succeeded in a session. An imported file may be a stranger's.
 fn may_instruct(memory: &NewMemory) -> bool {
-    let is_how_to = memory.category == Category::Procedure && memory.trust == Trust::Imported;
+    let is_import = memory.id.is_some();
+    let is_how_to = memory.category == Category::Procedure && memory.trust == Trust::Imported && !is_import;
     memory.trust == Trust::User || is_how_to || is_observed_command(memory)
 }
 
