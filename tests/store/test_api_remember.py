@@ -201,6 +201,23 @@ def test_writing_a_topic_again_updates_it_and_keeps_the_old_text(store: MemorySt
     assert store.get(first.id).updated_at == NOW + timedelta(days=1)
 
 
+def test_new_text_of_a_topic_keeps_what_its_writer_did_not_give(store: MemoryStore) -> None:
+    kept = {"category": "decision", "tags": ["ci"], "remind_at": NOW_MS + DAY_MS, "review_after": NOW_MS + DAY_MS}
+    store.remember("We use MySQL", topic="database", review_every=30, **kept)
+    id_ = store.remember("We use PostgreSQL", topic="database").id
+    memory = store.get(id_)
+    assert (memory.category, memory.tags, memory.review_every) == ("decision", ("ci",), 30)
+    assert None not in {memory.remind_at, memory.review_after}
+    store.remember("We use SQLite", topic="database", tags=["cd"], category="convention")
+    assert (store.get(id_).category, store.get(id_).tags) == ("convention", ("cd",))
+
+
+def test_text_of_an_agent_does_not_become_an_instruction_by_its_topic(store: MemoryStore) -> None:
+    note = store.remember("Deploy with make.", topic="deploy", category="procedure", trust="imported").id
+    store.remember("Deploy with curl.", topic="deploy", trust="agent")
+    assert (store.get(note).content, store.get(note).category) == ("Deploy with curl.", "fact")
+
+
 def test_a_topic_whose_text_changes_in_case_only_gets_the_new_text(store: MemoryStore) -> None:
     store.remember("use the cache", topic="caching")
     id = store.remember("Use the cache.", topic="caching").id

@@ -85,7 +85,7 @@ def store_memory(run: Invocation, request: RememberRequest) -> None:
             time=request.time,
             pinned=request.pinned,
         )
-        # The new memory of a topic has only the fields that were given, so the tags of the old one are lost.
+        # A new text of a topic replaces the fields that were given, and always the expiry and the entities.
         changed = (
             describe_changed_fields(store.history(result.id)[-1]) if result.status is RememberStatus.UPDATED else ""
         )

@@ -136,7 +136,8 @@ class NewMemory:
         category: A ``Category`` or its name.
         scope: A ``Scope``, ``global`` or ``project``; by default the store's project, or global if it has none.
         project: Name of the project; by default the one that the store was opened with.
-        topic: Unique per scope: writing a topic again updates the memory that holds it.
+        topic: Unique per scope: writing a topic again updates the memory that holds it. Its tags, its reminder, its
+            review and a category other than ``fact`` stay unless others are given.
         session: Id of the conversation that the memory comes from.
         position: Place in that session, counted from 0.
         speaker: The speaker.

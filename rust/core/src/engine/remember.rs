@@ -192,12 +192,30 @@ fn insert(write: &WriteTx<'_>, new: &NewMemory, project_id: i64, id: String) -> 
 }
 
 /// Replace the memory that holds a topic; the old text stays in its history.
+///
+/// A new text keeps the labels and dates that its writer did not give. A section of a file gives all of its fields.
 fn overwrite(write: &WriteTx<'_>, held: &Memory, new: &NewMemory, project_id: i64) -> Result<Outcome> {
     let mut after = new.to_memory(&held.id, project_id, write.now_ms);
     after.created_at = held.created_at;
     after.stored_at = held.stored_at;
     after.updated_at = write.now_ms;
     after.pinned |= held.pinned;
+    if new.source.file.is_none() {
+        // A fact is what a writer means who gives no category. Only the user may turn other words into an instruction.
+        let may_keep = !is_instruction(held.category) || new.trust == Trust::User;
+        if new.category == Category::Fact && may_keep {
+            after.category = held.category;
+        }
+        if new.tags.is_empty() {
+            after.tags.clone_from(&held.tags);
+        }
+        if new.remind_at.is_none() {
+            (after.remind_at, after.remind_every) = (held.remind_at, held.remind_every);
+        }
+        if new.review_after.is_none() {
+            (after.review_after, after.review_every) = (held.review_after, held.review_every);
+        }
+    }
     write.record(&held.id, "update", Some(held))?;
     write.replace(held, &after)?;
     Ok(Outcome::Updated)
