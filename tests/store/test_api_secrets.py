@@ -203,5 +203,5 @@ def test_private_passage_reaches_no_file(store: MemoryStore, tmp_path: Path, dat
 
 
 def test_text_about_the_private_tag_is_stored_unchanged(store: MemoryStore) -> None:
-    text = "Put what nobody needs to know into <private> tags."
-    assert store.get(store.remember(text).id).content == text
+    for text in ("Put what nobody needs to know into <private> tags.", "`<private>…</private>` keeps a passage out."):
+        assert store.get(store.remember(text).id).content == text
