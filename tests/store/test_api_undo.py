@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
+from time import perf_counter
 
 import pytest
 
@@ -324,3 +325,14 @@ def test_one_undo_takes_an_import_of_many_batches_back(store: MemoryStore, open_
     assert store.count(project="*") == 2501
     store.undo()
     assert texts(store.list(project="*")) == ["a crimson walrus"]
+
+
+def test_redo_of_a_large_operation_takes_about_as_long_as_its_undo(store: MemoryStore) -> None:
+    ids = [result.id for result in store.remember_many([{"content": f"note {number}"} for number in range(4000)])]
+    store.delete(ids)
+    started = perf_counter()
+    store.undo()
+    undone = perf_counter()
+    store.operations.redo(store.operations.list(undone=True, limit=1)[0].operation)
+    assert perf_counter() - undone < 10 * (undone - started)
+    assert store.list() == []

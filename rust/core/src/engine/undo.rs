@@ -181,7 +181,7 @@ fn redo_change(write: &WriteTx<'_>, undo: &Recorded) -> Result<()> {
         return Err(Error::Conflict(format!("memory {} was changed since it was undone", undo.id)));
     }
     let by = put_back(write, undo, "redo")?;
-    write.mark_redone(undo.seq)?;
+    write.mark_redone(undo)?;
     write.mark_undone(undo.seq, by)
 }
 

@@ -98,8 +98,10 @@ impl WriteTx<'_> {
     }
 
     /// Mark the change that `undo` took back as done again.
-    pub fn mark_redone(&self, undo: i64) -> Result<()> {
-        self.prepare_cached("UPDATE history SET undone_by = NULL WHERE undone_by = ?1")?.execute([undo])?;
+    pub fn mark_redone(&self, undo: &Recorded) -> Result<()> {
+        // By its memory, which has an index. Otherwise each change of a large operation would read the whole history.
+        self.prepare_cached("UPDATE history SET undone_by = NULL WHERE memory = ?1 AND undone_by = ?2")?
+            .execute((&undo.id, undo.seq))?;
         Ok(())
     }
 
