@@ -304,11 +304,15 @@ def test_change_that_was_undone_before_another_one_is_not_redone(store: MemorySt
 def test_writes_of_one_operation_are_undone_and_redone_together(store: MemoryStore) -> None:
     kept = store.remember("a crimson walrus").id
     together = store.in_one_operation()
+    assert together.operation is None
     together.for_project("other").remember("a grey heron")
+    # A bound store has the same operation.
+    assert together.operation == store.operations.list()[0].operation
     store.remember("in between")
     together.edit(kept, content="an azure walrus")
     together.archive(kept)
     [operation] = [found for found in store.operations.list() if found.size == 3]
+    assert (operation.operation, store.operation) == (together.operation, None)
     store.undo()
     assert set(texts(store.list(project="*"))) == {"in between", "a crimson walrus"}
     store.operations.redo(operation.operation)

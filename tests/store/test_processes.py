@@ -270,7 +270,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
         "operations.": Operations,
     }
     methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
-    assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "project", "zone"}
+    assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "operation", "project", "zone"}
 
 
 def _uses_that_are_not_refused(store: MemoryStore, id: str) -> list[str]:

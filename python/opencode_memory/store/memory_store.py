@@ -28,7 +28,6 @@ from opencode_memory.models import (
     NewMemory,
     RelatedMemory,
     RememberResult,
-    RememberStatus,
     Scope,
     SessionHit,
     Sources,
@@ -126,6 +125,11 @@ class MemoryStore:
         Each write is still durable by itself, and other writers may write in between. Closing one closes both.
         """
         return self._bound(self._engine.in_one_operation(), self._project)
+
+    @property
+    def operation(self) -> int | None:
+        """Number of the operation of ``in_one_operation``; None before its first change."""
+        return self._engine.operation
 
     def _bound(self, engine: Engine, project: str | None) -> MemoryStore:
         return MemoryStore(engine, self._queue, project=project, zone=self._zone, parent=self._parent or self)
@@ -551,10 +555,7 @@ class MemoryStore:
         found = self._engine.links(
             self._select(**filters), arguments.texts(kinds, field="kinds"), arguments.count(limit, field="limit")
         )
-        return [
-            Link(source=source, target=target, kind=kind, weight=weight, reason=reason)
-            for source, target, kind, weight, reason in found
-        ]
+        return [records.link(*row) for row in found]
 
     # Keeping
 
@@ -593,7 +594,4 @@ def _write(
         [records.new_memory(memory, project=project, now_ms=now_ms, zone=zone) for memory in batch]
     )
     queue.notify()
-    return [
-        RememberResult(id=id_, status=RememberStatus(status), redactions=tuple(redactions), replaced=tuple(replaced))
-        for id_, status, redactions, replaced in results
-    ]
+    return [records.remember_result(*found) for found in results]

@@ -14,10 +14,13 @@ from opencode_memory.models import (
     Explanation,
     HistoryEntry,
     KvEntry,
+    Link,
     Memory,
     NewMemory,
     Operation,
     Project,
+    RememberResult,
+    RememberStatus,
     Signal,
     Source,
     Time,
@@ -138,6 +141,17 @@ def fields_after_merge(memories: Sequence[Memory], content: str) -> dict[str, An
     tags = dict.fromkeys(tag for memory in memories for tag in memory.tags)
     entities = dict.fromkeys(name for memory in memories for name in entities_after_edit(memory, content))
     return {"content": content, "tags": [*tags][:MOST_ENTITIES], "entities": [*entities][:MOST_ENTITIES]}
+
+
+def remember_result(id_: str, status: str, redactions: Sequence[str], replaced: Sequence[str]) -> RememberResult:
+    """Build the outcome of a write from the engine's fields."""
+    done = RememberStatus(status)
+    return RememberResult(id=id_, status=done, redactions=tuple(redactions), replaced=tuple(replaced))
+
+
+def link(source: str, target: str, kind: str, weight: float, reason: str) -> Link:
+    """Build a link from the engine's fields."""
+    return Link(source=source, target=target, kind=kind, weight=weight, reason=reason)
 
 
 def explanation(signals: Iterable[Mapping[str, Any]]) -> Explanation:

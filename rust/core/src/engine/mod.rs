@@ -154,6 +154,12 @@ impl Engine {
         Self { open: Arc::clone(&self.open), actor: self.actor, operation: Some(AtomicI64::new(0)) }
     }
 
+    /// The number of the operation that the writes of this engine belong to; see [`Engine::in_one_operation`]. `None`
+    /// before the first change.
+    pub fn operation(&self) -> Option<i64> {
+        self.operation.as_ref().map(|number| number.load(Ordering::Acquire)).filter(|number| *number > 0)
+    }
+
     fn writer(&self) -> Writer<'_> {
         Writer { actor: self.actor, operation: self.operation.as_ref() }
     }

@@ -77,6 +77,11 @@ impl Engine {
         Self { core: self.core.in_one_operation() }
     }
 
+    #[getter]
+    fn operation(&self) -> Option<i64> {
+        self.core.operation()
+    }
+
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.run(py, || self.core.close())
     }
