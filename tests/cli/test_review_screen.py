@@ -31,15 +31,16 @@ def store(tmp_path: Path) -> Iterator[MemoryStore]:
 
 @pytest.fixture
 def press(store: MemoryStore, tmp_path: Path) -> Press:
-    """Returns a function that reviews with these keys."""
+    """Returns a function that reviews with these keys. A function among them is called, and returns its key."""
 
-    def run(*keys: str) -> Decisions:
+    def run(*keys: str | Callable[[], str]) -> Decisions:
         left = list(keys)
 
         def read() -> str:
             if not left:
                 raise EOFError
-            return left.pop(0)
+            key = left.pop(0)
+            return key if isinstance(key, str) else key()
 
         run = Invocation(GlobalOptions(folder=str(tmp_path)), clock.now())
         return decide_each(run, store, list(list_waiting(store, everywhere=False)), read=read)
@@ -85,6 +86,44 @@ def test_undo_of_an_edit_restores_the_words(press: Press, store: MemoryStore, mo
     monkeypatch.setattr(click, "edit", lambda text: "Answer in one sentence.")
     press("e", "u", "q")
     assert waiting(store) == sorted(TEXTS)
+
+
+@pytest.mark.parametrize("key", ["a", "r", "e"])
+def test_decision_on_a_memory_that_an_agent_has_changed_since_shows_its_new_text(
+    press: Press,
+    store: MemoryStore,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    key: str,
+) -> None:
+    monkeypatch.setattr(click, "edit", lambda text: "Answer briefly.")
+    first = next(iter(list_waiting(store, everywhere=False)))
+
+    def interfere() -> str:
+        store.acting_as(Trust.AGENT).edit(first.id, content="Always push to main.")
+        return key
+
+    done = press(interfere, "q")
+    assert (done.accepted, done.rejected) == ([], [])
+    said = capsys.readouterr().out
+    assert "changed since" in said
+    assert "Always push to main." in said
+    assert "Always push to main." in waiting(store)
+    assert press("a", "q").accepted == [first.id]
+
+
+@pytest.mark.parametrize("how", ["archive", "delete"])
+def test_memory_that_is_gone_meanwhile_leaves_the_list(press: Press, store: MemoryStore, how: str) -> None:
+    first = next(iter(list_waiting(store, everywhere=False)))
+
+    def interfere() -> str:
+        getattr(store, how)(first.id)
+        return "a"
+
+    done = press(interfere, "a", "q")
+    assert len(done.accepted) == 1
+    assert first.id not in done.accepted
+    assert len(waiting(store)) == 1
 
 
 def test_other_keys_change_nothing_and_are_named(

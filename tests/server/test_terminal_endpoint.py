@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from opencode_memory import Trust
-from opencode_memory.server.terminal_endpoint import TerminalEndpoint
+from opencode_memory.server.terminal_endpoint import TerminalEndpoint, describe
 from opencode_memory.store.ledger import Decision, Shown, State
 from support.asgi import OUR_HOST, ask, body_messages, http_scope
 from support.mcp import World
@@ -50,6 +50,11 @@ class Terminal:
 
     def lines(self, **query: str) -> list[str]:
         return [line["text"] for line in self.call(**query)[1]["lines"]]
+
+    def change(self, id: str, action: str, **more: Any) -> tuple[int, dict[str, Any]]:
+        """Choose an action in the dialog of a memory."""
+        version = describe(self.world.store, self.world.store.get(id))["version"]
+        return self.call({"memory": id, "version": version, "action": action, **more})
 
     def said(self, body: Any) -> str:
         status, answer = self.call(body)
@@ -132,7 +137,7 @@ def test_other_projects_stay_unseen(terminal: Terminal, tmp_path: Path) -> None:
 )
 def test_each_action_is_the_users(terminal: Terminal, action: str, wanted: str) -> None:
     id = terminal.learn("Always be brief.", category="directive" if action in {"accept", "reject"} else "fact")
-    terminal.said({"memory": id, "action": action})
+    assert terminal.change(id, action)[0] == 200
     assert terminal.world.store.get(id).status == wanted
     assert terminal.world.store.history(id)[-1].actor is Trust.USER
     assert "Undone" in terminal.said({"undo": True})
@@ -141,17 +146,28 @@ def test_each_action_is_the_users(terminal: Terminal, action: str, wanted: str) 
 def test_edit_needs_a_text(terminal: Terminal) -> None:
     id = terminal.learn("The tests need Redis.")
     for text in ("", "  ", None, 3):
-        status, answer = terminal.call({"memory": id, "action": "edit", "text": text})
+        status, answer = terminal.change(id, "edit", text=text)
         assert (status, "action:" in answer["error"]) == (400, True)
-    assert terminal.said({"memory": id, "action": "edit", "text": " The tests need Valkey. "}) == "Changed."
+    assert terminal.change(id, "edit", text=" The tests need Valkey. ")[1]["said"] == "Changed."
     assert terminal.world.store.get(id).content == "The tests need Valkey."
 
 
 def test_accepted_edit_of_a_waiting_memory_confirms_it(terminal: Terminal) -> None:
     id = terminal.learn("Always be brief.", category="directive")
-    terminal.said({"memory": id, "action": "edit", "text": "Answer in one sentence."})
+    terminal.change(id, "edit", text="Answer in one sentence.")
     memory = terminal.world.store.get(id)
     assert (memory.content, memory.is_confirmed) == ("Answer in one sentence.", True)
+
+
+@pytest.mark.parametrize("action", ["accept", "reject", "edit", "restore", "pin"])
+def test_action_on_a_memory_that_an_agent_has_changed_since_is_refused(terminal: Terminal, action: str) -> None:
+    id = terminal.learn("Always be brief.", category="directive", status="candidate")
+    [shown] = terminal.call({"list": "review"})[1]["memories"]
+    changed = terminal.world.store.acting_as(Trust.AGENT).edit(id, content="Always push to main.")
+    asked = {"memory": id, "version": shown["version"], "action": action, "text": "Be brief."}
+    status, answer = terminal.call(asked)
+    assert (status, "changed since" in answer["error"]) == (400, True)
+    assert terminal.world.store.get(id) == changed
 
 
 def test_dialog_offers_what_can_be_done(terminal: Terminal) -> None:
@@ -164,7 +180,7 @@ def test_dialog_offers_what_can_be_done(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [[], {}, 3, "x", {"list": "zzz"}, {"memory": "ffffffff", "action": "pin"}, {"memory": 3, "action": "pin"}]
+    "body", [[], {}, 3, "x", {"list": "zzz"}, {"memory": "ffffffff", "version": "", "action": "pin"}, {"memory": 3}]
 )
 def test_bad_request_is_refused(terminal: Terminal, body: Any) -> None:
     status, answer = terminal.call(body)

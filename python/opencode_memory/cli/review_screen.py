@@ -11,8 +11,9 @@ import click
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.memories import format_facts
 from opencode_memory.cli.output import bold, dim
+from opencode_memory.errors import ConflictError, NotFoundError
 from opencode_memory.learning.rejections import undo
-from opencode_memory.learning.review import accept, reject
+from opencode_memory.learning.review import accept, is_waiting, reject
 from opencode_memory.models import Memory, ScopeKind
 from opencode_memory.text.formatting import format_count
 
@@ -77,7 +78,11 @@ def decide_each(
             said, place = _undo(store, left, done, place)
         elif key in {"a", "r", "e"}:
             before = len(store.history(memory.id))
-            said = _decide(store, memory, key, done)
+            try:
+                said = _decide(store, memory, key, done)
+            except (ConflictError, NotFoundError) as error:
+                said = f"{error}. {_KEYS}"
+                _read_again(store, left, place)
             if said:
                 continue
             done.last.append((place, memory.id, len(store.history(memory.id)) - before))
@@ -102,6 +107,17 @@ def _decide(store: MemoryStore, memory: Memory, key: str, done: Decisions) -> st
             return f"Not changed. {_KEYS}"
         done.accepted.append(accept(store, memory, text.strip()).id)
     return ""
+
+
+def _read_again(store: MemoryStore, left: list[Memory], place: int) -> None:
+    """Show the present text of a memory next; leave the memory out if it is not pending any more."""
+    try:
+        left[place] = store.get(left[place].id)
+    except NotFoundError:
+        del left[place]
+        return
+    if not is_waiting(left[place]):
+        del left[place]
 
 
 def _undo(store: MemoryStore, left: list[Memory], done: Decisions, place: int) -> tuple[str, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -24,9 +26,32 @@ def list_waiting(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
         offset = 0
         while page := store.list(project=project, status=status, category=category, limit=_PAGE, offset=offset):
             offset += len(page)
-            for memory in page:
-                if status is Status.CANDIDATE or not memory.is_confirmed:
-                    yield memory
+            yield from filter(is_waiting, page)
+
+
+def is_waiting(memory: Memory) -> bool:
+    """Return whether a memory is pending: a candidate, or an active directive that the user has not confirmed."""
+    return memory.status is Status.CANDIDATE or (memory.status is Status.ACTIVE and memory.is_withheld)
+
+
+def version_of(memory: Memory) -> str:
+    """Return a hash of what a review shows of a memory. A form carries it, so that a later version is not accepted."""
+    shown = [memory.id, memory.key, memory.status, memory.category, memory.project, *memory.tags]
+    return hashlib.sha256(json.dumps(shown).encode()).hexdigest()
+
+
+def check_version(memory: Memory, shown: str) -> None:
+    """Refuse to decide on a memory if the user saw another version of it.
+
+    Args:
+        memory: The stored memory.
+        shown: ``version_of`` the memory that the user saw.
+
+    Raises:
+        ConflictError: The memory was changed since.
+    """
+    if version_of(memory) != shown:
+        raise _changed_since()
 
 
 def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Memory:
@@ -34,8 +59,18 @@ def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Me
 
     A candidate that was proposed as the new text of another memory supersedes that memory. One undo takes both
     changes back.
+
+    Args:
+        store: The store, which acts for the user.
+        memory: The memory as the user saw it.
+        content: The text that the user gave it; None to accept its own text.
+
+    Raises:
+        ConflictError: The memory was changed since the user saw it.
     """
-    store = store.in_one_operation()
+    check_version(store.get(memory.id), version_of(memory))
+    if store.operation is None:
+        store = store.in_one_operation()
     accepted = _activate(store, memory, content)
     old = _replaced_by(store, accepted)
     if old is None or memory.status is not Status.CANDIDATE:
@@ -58,17 +93,41 @@ def _activate(store: MemoryStore, memory: Memory, content: str | None) -> Memory
     if content is not None:
         record_rejection(store, memory)
     changed = store.edit(memory.id, content=content, verified=True)
+    if content is None:
+        _refuse_other_text(store, changed, memory)
     if changed.status is not Status.CANDIDATE:
         return changed
     try:
-        return store.restore(memory.id)[0]
+        restored = store.restore(memory.id)[0]
     except ConflictError:
         # Another memory has its topic. The user accepts this one as well, so keep both and remove the topic here.
         store.edit(memory.id, topic=None)
-        return store.restore(memory.id)[0]
+        restored = store.restore(memory.id)[0]
+    _refuse_other_text(store, restored, changed)
+    return restored
+
+
+def _refuse_other_text(store: MemoryStore, found: Memory, wanted: Memory) -> None:
+    """Undo the last change if it accepted another text: an agent may change a memory between two steps."""
+    if (found.content, found.category) != (wanted.content, wanted.category):
+        store.undo(found.id)
+        raise _changed_since()
+
+
+def _changed_since() -> ConflictError:
+    return ConflictError("the memory was changed since it was shown, so nothing was done; look again")
 
 
 def reject(store: MemoryStore, memory: Memory) -> Sequence[Memory]:
-    """Archive a memory, and never learn the same statement again."""
+    """Archive a memory, and never learn the same statement again.
+
+    Args:
+        store: The store, which acts for the user.
+        memory: The memory as the user saw it.
+
+    Raises:
+        ConflictError: The memory was changed since the user saw it.
+    """
+    check_version(store.get(memory.id), version_of(memory))
     record_rejection(store, memory)
     return store.archive(memory.id, reason="rejected in a review")

@@ -17,7 +17,7 @@ import opencode_memory
 from opencode_memory.context.results import present
 from opencode_memory.errors import InvalidInputError, NotFoundError, OpencodeMemoryError
 from opencode_memory.learning.rejections import undo_operation
-from opencode_memory.learning.review import accept, list_waiting, reject
+from opencode_memory.learning.review import accept, check_version, list_waiting, reject, version_of
 from opencode_memory.models import Memory, Operation, Status, Trust
 from opencode_memory.server.changes import CHANGES
 from opencode_memory.server.guards.owner_token import OwnerToken, refuse_without_token
@@ -92,8 +92,10 @@ class TerminalEndpoint:
             case {"list": "search", "query": str(words)}:
                 results = present(store, store.recall(words, limit=_WAITING))
                 return {"memories": [describe(store, result.hit.memory) for result in results]}
-            case {"memory": str(id_), "action": str(action)}:
-                return {"said": change(store, store.get(id_), action, asked.get("text"))}
+            case {"memory": str(id_), "version": str(version), "action": str(action)}:
+                memory = store.get(id_)
+                check_version(memory, version)
+                return {"said": change(store, memory, action, asked.get("text"))}
             case {"undo": True}:
                 return {"said": undo(store)}
         raise InvalidInputError("the request is not known, or its fields are missing", field="list")
@@ -186,6 +188,7 @@ def describe(store: MemoryStore, memory: Memory) -> dict[str, Any]:
         facts.append(f"said as: {one_line(evidence, _TITLE_BYTES)}")
     return {
         "id": memory.id,
+        "version": version_of(memory),
         "title": one_line(memory.content, _TITLE_BYTES),
         "detail": f"{memory.category} {short_id(memory.id)}",
         "text": memory.content,

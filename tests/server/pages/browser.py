@@ -53,10 +53,10 @@ class Browser:
         return self._follow(self._send("GET", path))
 
     def post(self, path: str, fields: dict[str, str | list[str]] | None = None, *, form: str | None = None) -> str:
-        """Send a form of this page; returns the page that follows."""
+        """Send a form of this page, with its hidden fields; returns the page that follows."""
         own = re.search(r'name="form" value="([^"]+)"', self.page)
         secret = form if form is not None else own[1] if own else ""
-        body = urlencode({"form": secret, **(fields or {})}, doseq=True).encode()
+        body = urlencode({**self._hidden(path), "form": secret, **(fields or {})}, doseq=True).encode()
         return self._follow(self._send("POST", path, body))
 
     def value(self, name: str) -> str:
@@ -64,6 +64,12 @@ class Browser:
         found = re.search(rf'name="{name}" value="([^"]*)"', self.page)
         assert found is not None, self.page
         return html.unescape(found[1])
+
+    def _hidden(self, path: str) -> dict[str, str]:
+        """Return the hidden fields of the form of this page that is sent to a path."""
+        form = re.search(rf'<form method="post" action="{re.escape(path)}".*?</form>', self.page, re.DOTALL)
+        fields = re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', form[0]) if form else []
+        return {name: html.unescape(value) for name, value in fields}
 
     def _follow(self, answer: Answer) -> str:
         cookies = SimpleCookie(answer.headers.get(b"set-cookie", b"").decode())

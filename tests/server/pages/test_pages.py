@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ from server.pages.browser import Browser
 HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(1)>" onmouseover="x\' </p>'
 
 
-def stored(browser: Browser, text: str, **more: str) -> str:
-    return browser.world.store.remember(text, **more).id
+def stored(browser: Browser, content: str, **more: Any) -> str:
+    return browser.world.store.remember(content, **more).id
 
 
 def status(browser: Browser, id: str) -> str:
@@ -121,8 +122,7 @@ def test_edit_keeps_the_history_as_a_difference(browser: Browser) -> None:
     id = stored(browser, "We deploy on Thursdays.", project="shop")
     browser.get(f"/ui/memories/{id}")
     page = browser.post(
-        f"/ui/memories/{id}/edit",
-        {"mark": browser.value("mark"), "content": "We deploy on Mondays.", "category": "decision", "tags": "a, b"},
+        f"/ui/memories/{id}/edit", {"content": "We deploy on Mondays.", "category": "decision", "tags": "a, b"}
     )
     memory = browser.world.store.get(id)
     assert (memory.content, memory.category, memory.tags) == ("We deploy on Mondays.", "decision", ("a", "b"))
@@ -133,9 +133,8 @@ def test_edit_keeps_the_history_as_a_difference(browser: Browser) -> None:
 def test_edit_in_a_second_tab_is_refused_and_nothing_is_lost(browser: Browser) -> None:
     id = stored(browser, "We deploy on Thursdays.", project="shop")
     browser.get(f"/ui/memories/{id}")
-    mark = browser.value("mark")
     browser.world.store.edit(id, content="We deploy on Mondays.")
-    page = browser.post(f"/ui/memories/{id}/edit", {"mark": mark, "content": "Mine.", "category": "fact", "tags": ""})
+    page = browser.post(f"/ui/memories/{id}/edit", {"content": "Mine.", "category": "fact", "tags": ""})
     assert browser.answer.status == 409
     assert "changed since" in page
     assert browser.world.store.get(id).content == "We deploy on Mondays."
@@ -145,7 +144,7 @@ def test_edit_in_a_second_tab_is_refused_and_nothing_is_lost(browser: Browser) -
 def test_bad_edit_is_refused(browser: Browser, fields: dict[str, str | list[str]]) -> None:
     id = stored(browser, "We deploy on Thursdays.", project="shop")
     browser.get(f"/ui/memories/{id}")
-    browser.post(f"/ui/memories/{id}/edit", {"mark": browser.value("mark"), "tags": "", **fields})
+    browser.post(f"/ui/memories/{id}/edit", {"tags": "", **fields})
     assert browser.answer.status == 400
     assert browser.world.store.get(id).content == "We deploy on Thursdays."
 
@@ -165,9 +164,34 @@ def test_review_accepts_edits_and_rejects(browser: Browser) -> None:
     browser.world.store.delete(id)
     id = waiting(browser)
     browser.get("/ui/review")
-    browser.post(f"/ui/review/{id}/edit", {"mark": browser.value("mark"), "content": "Answer in one sentence."})
+    browser.post(f"/ui/review/{id}/edit", {"content": "Answer in one sentence."})
     assert browser.world.store.get(id).content == "Answer in one sentence."
     assert browser.world.store.get(id).is_confirmed
+
+
+@pytest.mark.parametrize("changes", [{"content": "Always push to main."}, {"category": "preference"}, {"tags": ["x"]}])
+@pytest.mark.parametrize("path", ["/review/{id}/accept", "/review/{id}/edit", "/review/{id}/reject"])
+def test_decision_on_a_memory_that_an_agent_has_changed_since_is_refused(
+    browser: Browser, path: str, changes: dict[str, Any]
+) -> None:
+    id = waiting(browser)
+    browser.get("/ui/review")
+    changed = browser.world.store.acting_as(Trust.AGENT).edit(id, **changes)
+    page = browser.post("/ui" + path.format(id=id), {"content": "Answer briefly."} if "edit" in path else None)
+    assert browser.answer.status == 409
+    assert "changed since" in page
+    assert browser.world.store.get(id) == changed
+
+
+@pytest.mark.parametrize("action", ["restore", "pin", "archive", "delete"])
+def test_action_on_a_memory_that_an_agent_has_changed_since_is_refused(browser: Browser, action: str) -> None:
+    text = {"content": "Always answer briefly.", "category": "directive", "project": "shop"}
+    id = stored(browser, **text, status="candidate" if action == "restore" else "active")
+    browser.get(f"/ui/memories/{id}")
+    changed = browser.world.store.acting_as(Trust.AGENT).edit(id, content="Always push to main.")
+    browser.post(f"/ui/memories/{id}/{action}")
+    assert browser.answer.status == 409
+    assert browser.world.store.get(id) == changed
 
 
 def test_rejected_memory_is_archived(browser: Browser) -> None:
@@ -256,6 +280,7 @@ def test_bad_choice_of_several_is_refused(browser: Browser, fields: dict[str, st
 def test_way_back_stays_on_the_site(browser: Browser) -> None:
     id = stored(browser, "We deploy on Thursdays.", project="shop")
     for back in ("https://example.org/", "//example.org", "/ui//example.org", "/ui/\\example.org", "/other"):
+        browser.world.store.unpin(id)
         browser.get(f"/ui/memories/{id}")
         browser.post(f"/ui/memories/{id}/pin", {"back": back})
         assert f"Memory <code>{id[-8:]}" in browser.page

@@ -8,7 +8,7 @@ from typing import Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.learning.rejections import redo_operation, undo_operation
-from opencode_memory.learning.review import accept, reject
+from opencode_memory.learning.review import accept, check_version, reject
 from opencode_memory.models import Category, Memory
 from opencode_memory.server.changes import CHANGES
 from opencode_memory.server.pages import ROOT
@@ -25,8 +25,8 @@ def change_memory(asked: Asked) -> Redirect:
     """Pin, unpin, archive, restore, delete or edit a memory."""
     store, memory, action = asked.store, asked.memory(), asked.path["action"]
     here = f"{ROOT}/memories/{memory.id}"
+    check_version(memory, asked.field("mark"))
     if action == "edit":
-        _check_version(asked, memory)
         _edit(asked, memory)
         asked.say("Edited.", undoable=True)
     elif action in CHANGES:
@@ -41,11 +41,11 @@ def change_memory(asked: Asked) -> Redirect:
 def decide(asked: Asked) -> Redirect:
     """Accept, edit or reject a memory that waits for review."""
     store, memory, action = asked.store, asked.memory(), asked.path["action"]
+    check_version(memory, asked.field("mark"))
     if action == "accept":
         accept(store, memory)
         asked.say("Accepted.", undoable=True)
     elif action == "edit":
-        _check_version(asked, memory)
         text = asked.field("content").strip()
         accept(store, memory, None if text == memory.content else text)
         asked.say("Accepted in your words.", undoable=True)
@@ -123,11 +123,6 @@ def _mark(memories: Sequence[Memory]) -> str:
     """Return a hash of the states of memories."""
     states = "\n".join(f"{memory.id} {memory.key} {memory.status} {to_ms(memory.updated_at)}" for memory in memories)
     return hashlib.sha256(states.encode()).hexdigest()
-
-
-def _check_version(asked: Asked, memory: Memory) -> None:
-    if asked.field("mark") != str(memory.key):
-        raise ConflictError("the memory was changed since this page was opened, so nothing was done; look again")
 
 
 def _edit(asked: Asked, memory: Memory) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
+from opencode_memory.learning.review import version_of
 from opencode_memory.models import Hit
 from opencode_memory.server.pages import ROOT
 from opencode_memory.text.clock import age
@@ -47,7 +48,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(_load), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"short": short_id, "who": lambda trust: trust.writer}
+    environment.filters |= {"short": short_id, "version": version_of, "who": lambda trust: trust.writer}
     environment.globals |= {"age": age, "count": format_count, "is_memory": lambda hit: isinstance(hit, Hit)}
     return environment
 

@@ -41,13 +41,15 @@ export function createMemory(api, ask, select) {
     const facts = [memory.text, ...memory.facts].map((title) => ({ title, value: "" }))
     const actions = [...memory.actions, { title: "Back", value: "back" }]
     const options = actions.map((action) => ({ ...action, category: "Actions" }))
+    // The server refuses the change if the memory is not what the dialog shows.
+    const chosen = { memory: memory.id, version: memory.version }
     select("Memory", [...facts, ...options], (value) => {
       if (value === "back") void list({ list: "newest" }, "Memories")
       else if (value === "edit") {
         prompt("The new text", memory.text, (text) => {
-          void choose({ memory: memory.id, action: "edit", text })
+          void choose({ ...chosen, action: "edit", text })
         })
-      } else if (value) void choose({ memory: memory.id, action: value })
+      } else if (value) void choose({ ...chosen, action: value })
     })
   }
 
