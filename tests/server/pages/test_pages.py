@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencode_memory import Trust
+from opencode_memory import MemoryStore, Trust
 from opencode_memory.store.ledger import Decision, Shown, State
 from server.pages.browser import Browser
 
@@ -116,6 +116,57 @@ def test_each_action_is_done_as_the_user_and_can_be_undone(browser: Browser) -> 
     assert undo is not None
     browser.post(undo[1], {"back": f"/ui/memories/{id}"})
     assert status(browser, id) == "active"
+
+
+def assert_nothing_to_undo(browser: Browser) -> None:
+    sentence = browser.page.split('id="main"')[1].split("<h1>")[0]
+    assert "Nothing changed." in sentence
+    assert "Undo" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("action", "fields"),
+    [("edit", {"content": "We deploy on Thursdays.", "category": "fact", "tags": ""}), ("pin", {})],
+)
+def test_action_that_changes_nothing_offers_no_undo(browser: Browser, action: str, fields: dict[str, Any]) -> None:
+    id = stored(browser, "We deploy on Thursdays.", category="fact", project="shop")
+    browser.get(f"/ui/memories/{id}")
+    browser.world.store.pin(id)
+    browser.world.store.acting_as(Trust.USER).remember("Another one.", project="shop")
+    browser.post(f"/ui/memories/{id}/{action}", fields)
+    assert_nothing_to_undo(browser)
+
+
+def test_change_of_several_that_changes_nothing_offers_no_undo(browser: Browser) -> None:
+    id = stored(browser, "We deploy on Thursdays.", project="shop")
+    browser.world.store.acting_as(Trust.USER).archive(id)
+    browser.get("/ui/?status=archived")
+    browser.post("/ui/several", {"id": [id], "action": "archive"})
+    browser.post("/ui/several/apply")
+    assert_nothing_to_undo(browser)
+
+
+def test_undo_takes_back_the_change_of_the_page_and_not_that_of_a_command(browser: Browser) -> None:
+    ids = [stored(browser, f"number {n}", project="shop") for n in range(2)]
+    browser.get("/ui/")
+    browser.post("/ui/several", {"id": ids, "action": "pin"})
+    fields = {"id": ids, "action": "pin", "mark": browser.value("mark")}
+
+    change = MemoryStore.pin
+
+    def pin(store: MemoryStore, ids: Any) -> Any:
+        pinned = change(store, ids)
+        store.acting_as(Trust.USER).remember("By a command.", project="shop")
+        return pinned
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryStore, "pin", pin)
+        browser.post("/ui/several/apply", fields)
+    undo = re.search(r'action="(/ui/log/\d+/undo)"', browser.page)
+    assert undo is not None
+    browser.post(undo[1])
+    assert [browser.world.store.get(id).pinned for id in ids] == [False, False]
+    assert "By a command." in browser.get("/ui/")
 
 
 def test_edit_keeps_the_history_as_a_difference(browser: Browser) -> None:

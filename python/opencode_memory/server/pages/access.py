@@ -29,12 +29,10 @@ class Said:
     Attributes:
         text: The sentence.
         operation: The operation that can be undone; None for none.
-        is_error: Whether it was refused.
     """
 
     text: str
     operation: int | None = None
-    is_error: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -22,6 +23,8 @@ FILTERS: Final = ("project", "category", "status", "tag", "entity", "since", "un
 _LONGEST: Final = 2_000
 _FIRST: Final = 0
 _MOST_PAGES: Final = 1_000_000
+_LATEST: Final = 20
+"""Operations among which that of a request is searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +114,31 @@ class Asked:
         """Return the memory that the path names."""
         return self.store.get(self.path["id"])
 
-    def say(self, text: str, *, undoable: bool = False, is_error: bool = False) -> None:
-        """Say something on the next page, with a button that undoes the last operation of the user."""
-        operation = None
-        if undoable:
-            last = self.store.operations.list(actor=Trust.USER, undone=False, limit=1)
-            operation = last[0].operation if last else None
-        self.visit.said.append(Said(text=text, operation=operation, is_error=is_error))
+    def say(self, text: str) -> None:
+        """Say something on the next page."""
+        self.visit.said.append(Said(text=text))
+
+    @contextmanager
+    def changing(self, text: str, ids: Iterable[str]) -> Iterator[None]:
+        """Say on the next page that the body changed memories, with a button that undoes this change only.
+
+        Args:
+            text: The sentence, if the body changed something.
+            ids: Full ids of the memories that the body may change.
+        """
+        last = self.store.operations.list(limit=1)
+        yield
+        wanted = set(ids)
+        done = next(
+            (
+                one.operation
+                for one in self.store.operations.list(actor=Trust.USER, undone=False, limit=_LATEST)
+                # The user may change other memories at the same time, for example with a command.
+                if (not last or one.operation > last[0].operation) and wanted & {change.id for change in one.changes}
+            ),
+            None,
+        )
+        self.visit.said.append(Said(text="Nothing changed." if done is None else text, operation=done))
 
     def back(self, default: str) -> Redirect:
         """Return to the page that the form names."""

@@ -27,12 +27,12 @@ def change_memory(asked: Asked) -> Redirect:
     here = f"{ROOT}/memories/{memory.id}"
     check_version(memory, asked.field("mark"))
     if action == "edit":
-        _edit(asked, memory)
-        asked.say("Edited.", undoable=True)
+        with asked.changing("Edited.", [memory.id]):
+            _edit(asked, memory)
     elif action in CHANGES:
         said, change = CHANGES[action]
-        change(store, [memory.id])
-        asked.say(f"{said}.", undoable=True)
+        with asked.changing(f"{said}.", [memory.id]):
+            change(store, [memory.id])
     else:
         raise unknown("action", action)
     return asked.back(here)
@@ -43,15 +43,15 @@ def decide(asked: Asked) -> Redirect:
     store, memory, action = asked.store, asked.memory(), asked.path["action"]
     check_version(memory, asked.field("mark"))
     if action == "accept":
-        accept(store, memory)
-        asked.say("Accepted.", undoable=True)
+        with asked.changing("Accepted.", [memory.id]):
+            accept(store, memory)
     elif action == "edit":
         text = asked.field("content").strip()
-        accept(store, memory, None if text == memory.content else text)
-        asked.say("Accepted in your words.", undoable=True)
+        with asked.changing("Accepted in your words.", [memory.id]):
+            accept(store, memory, None if text == memory.content else text)
     elif action == "reject":
-        reject(store, memory)
-        asked.say("Rejected. It is not learned again.", undoable=True)
+        with asked.changing("Rejected. It is not learned again.", [memory.id]):
+            reject(store, memory)
     else:
         raise unknown("action", action)
     return asked.back(f"{ROOT}/review")
@@ -79,15 +79,17 @@ def apply(asked: Asked) -> Redirect:
     """
     action, ids = _chosen(asked)
     store = asked.store
-    if _mark([store.get(id_) for id_ in ids]) != asked.field("mark"):
+    memories = [store.get(id_) for id_ in ids]
+    if _mark(memories) != asked.field("mark"):
         raise ConflictError("a memory was changed since the preview, so nothing was done; look again")
+    changed = [memory.id for memory in memories]
     if action == MERGE:
-        merged = store.merge(ids, asked.field("content").strip())
-        asked.say(f"Merged: {format_count(len(ids), 'memory')}.", undoable=True)
+        with asked.changing(f"Merged: {format_count(len(ids), 'memory')}.", changed):
+            merged = store.merge(ids, asked.field("content").strip())
         return Redirect(path=f"{ROOT}/memories/{merged.id}")
     said, change = CHANGES[action]
-    change(store, ids)
-    asked.say(f"{said}: {format_count(len(ids), 'memory')}.", undoable=True)
+    with asked.changing(f"{said}: {format_count(len(ids), 'memory')}.", changed):
+        change(store, ids)
     return asked.back(f"{ROOT}/")
 
 
