@@ -65,6 +65,7 @@ def test_pages_in_chromium(served: Served, browser_tools: Path, tmp_path: Path) 
     assert seen["opened"] == "We deploy on Thursdays, never on Fridays."
     assert seen["found"] == "We deploy on Thursdays, never on Fridays."
     assert seen["waiting"] == 3
+    assert seen["chosen"] == "true"
     assert seen["accepted"].startswith("Accepted.")
     assert seen["preview"] == "Archive 2 memories?"
     assert seen["done"] == "Archived: 2 memories."

@@ -7,14 +7,28 @@ let current = -1
 function choose(step) {
   const known = items()
   if (known.length === 0) return
-  known[current]?.classList.remove("current")
+  unmark(known[current])
   current = Math.min(Math.max(current + step, 0), known.length - 1)
-  known[current].classList.add("current")
-  known[current].scrollIntoView({ block: "nearest" })
+  mark(known[current])
 }
 
+function unmark(item) {
+  item?.classList.remove("current")
+  item?.removeAttribute("aria-current")
+}
+
+// Screen readers read the item that has the focus.
+function mark(item) {
+  item.classList.add("current")
+  item.setAttribute("aria-current", "true")
+  item.tabIndex = -1
+  item.focus({ preventScroll: true })
+  item.scrollIntoView({ block: "nearest" })
+}
+
+// Each page begins without a chosen item, so a key that is pressed twice decides on one item only.
 function press(name) {
-  const button = items()[Math.max(current, 0)]?.querySelector(`[data-key="${name}"]`)
+  const button = items()[current]?.querySelector(`[data-key="${name}"]`)
   button?.click()
   button?.closest("details")?.querySelector("textarea")?.focus()
 }
@@ -37,9 +51,13 @@ const KEYS = {
   r: () => isReview() && press("reject"),
 }
 
+// A held key repeats on the next page. Only these two do no harm there.
+const REPEATS = new Set(["j", "k"])
+
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.closest("input, select, textarea, button, a, summary, dialog")
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS)) return
   event.preventDefault()
+  if (event.repeat && !REPEATS.has(event.key)) return
   KEYS[event.key]()
 })
