@@ -65,6 +65,12 @@ class Browser:
         assert found is not None, self.page
         return html.unescape(found[1])
 
+    def textarea(self) -> str:
+        """Return the first text of several lines that this page lets a person edit, as browsers read it."""
+        found = re.search(r"<textarea[^>]*>\n?([^<]*)</textarea>", self.page)
+        assert found is not None, self.page
+        return html.unescape(found[1]).replace("\r\n", "\n")
+
     def _hidden(self, path: str) -> dict[str, str]:
         """Return the hidden fields of the form of this page that is sent to a path."""
         form = re.search(rf'<form method="post" action="{re.escape(path)}".*?</form>', self.page, re.DOTALL)

@@ -181,6 +181,44 @@ def test_edit_keeps_the_history_as_a_difference(browser: Browser) -> None:
     assert "+ We deploy on Mondays." in page
 
 
+TWO_LINES = "Deploy on Thursdays.\nTest before."
+
+
+def test_added_tag_keeps_the_text(browser: Browser) -> None:
+    id = stored(browser, TWO_LINES, category="decision", project="shop", tags=["a"])
+    browser.get(f"/ui/memories/{id}")
+    sent = {"content": TWO_LINES.replace("\n", "\r\n"), "category": "decision", "tags": "a, b"}
+    browser.post(f"/ui/memories/{id}/edit", sent)
+    memory = browser.world.store.get(id)
+    assert (memory.content, memory.tags) == (TWO_LINES, ("a", "b"))
+
+
+@pytest.mark.parametrize("text", [TWO_LINES, "Deploy on Thursdays.\r\nTest before.", "\n Deploy.\n", "Deploy\u202e."])
+def test_edited_category_keeps_text_and_tag_with_a_comma(browser: Browser, text: str) -> None:
+    id = stored(browser, text, category="decision", project="shop", tags=["a,b"])
+    browser.get(f"/ui/memories/{id}")
+    shown = browser.textarea().replace("\n", "\r\n")
+    browser.post(f"/ui/memories/{id}/edit", {"content": shown, "category": "fact", "tags": browser.value("tags")})
+    memory = browser.world.store.get(id)
+    assert (memory.content, memory.tags, memory.category) == (text, ("a,b",), "fact")
+
+
+def test_lines_that_a_browser_sends_are_stored_with_line_feeds(browser: Browser) -> None:
+    sent: dict[str, str | list[str]] = {"content": "One.\r\nTwo.\r\nThree."}
+    edited = stored(browser, "We deploy on Thursdays.", category="fact", project="shop")
+    browser.get(f"/ui/memories/{edited}")
+    browser.post(f"/ui/memories/{edited}/edit", {**sent, "category": "fact", "tags": ""})
+    accepted = waiting(browser)
+    browser.get("/ui/review")
+    browser.post(f"/ui/review/{accepted}/edit", sent)
+    merged = [stored(browser, f"number {n}", project="shop") for n in range(2)]
+    browser.get("/ui/")
+    browser.post("/ui/several", {"id": merged, "action": "merge"})
+    browser.post("/ui/several/apply", {"id": merged, **sent})
+    for id in (edited, accepted, merged[0]):
+        assert browser.world.store.get(id).content == "One.\nTwo.\nThree."
+
+
 def test_edit_in_a_second_tab_is_refused_and_nothing_is_lost(browser: Browser) -> None:
     id = stored(browser, "We deploy on Thursdays.", project="shop")
     browser.get(f"/ui/memories/{id}")

@@ -13,6 +13,7 @@ from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status, Trust
 from opencode_memory.server.pages import ROOT
 from opencode_memory.server.pages.access import Said, Visit
+from opencode_memory.text.display import clean
 
 if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
@@ -87,9 +88,19 @@ class Asked:
         return given
 
     def field(self, name: str) -> str:
-        """Return a field of the form; empty if it is missing."""
+        """Return a field of the form; empty if it is missing. Browsers send line breaks as CRLF; they become LF."""
         given = self.form.get(name, ())
-        return given[_FIRST] if given else ""
+        return given[_FIRST].replace("\r\n", "\n").replace("\r", "\n") if given else ""
+
+    def changed_field(self, name: str, value: str) -> str | None:
+        """Return a field of the form, without blanks around it; None if it is as the form showed it.
+
+        Args:
+            name: The name of the field.
+            value: What the form showed. A browser changes its line breaks and its first line if that is empty.
+        """
+        given = self.field(name).strip()
+        return None if given == clean(value).strip() else given
 
     def filters(self) -> dict[str, Any]:
         """Return the filters of a list or search; see ``FILTERS``.

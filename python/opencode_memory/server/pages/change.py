@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.learning.rejections import redo_operation, undo_operation
@@ -46,9 +46,8 @@ def decide(asked: Asked) -> Redirect:
         with asked.changing("Accepted.", [memory.id]):
             accept(store, memory)
     elif action == "edit":
-        text = asked.field("content").strip()
         with asked.changing("Accepted in your words.", [memory.id]):
-            accept(store, memory, None if text == memory.content else text)
+            accept(store, memory, asked.changed_field("content", memory.content))
     elif action == "reject":
         with asked.changing("Rejected. It is not learned again.", [memory.id]):
             reject(store, memory)
@@ -128,13 +127,15 @@ def _mark(memories: Sequence[Memory]) -> str:
 
 
 def _edit(asked: Asked, memory: Memory) -> None:
-    content, category = asked.field("content").strip(), asked.field("category")
+    category = asked.field("category")
     if category not in set(Category):
         raise InvalidInputError(f"category: {category[:40]!r} is unknown", field="category")
-    tags = [tag.strip() for tag in asked.field("tags").split(",") if tag.strip()]
-    asked.store.edit(
-        memory.id,
-        content=None if content == memory.content else content,
-        category=None if category == memory.category else category,
-        tags=tags,
-    )
+    changes: dict[str, Any] = {}
+    if (content := asked.changed_field("content", memory.content)) is not None:
+        changes["content"] = content
+    if category != memory.category:
+        changes["category"] = category
+    if (tags := asked.changed_field("tags", ", ".join(memory.tags))) is not None:
+        changes["tags"] = [tag.strip() for tag in tags.split(",") if tag.strip()]
+    if changes:
+        asked.store.edit(memory.id, **changes)
