@@ -179,6 +179,15 @@ def test_dialog_offers_what_can_be_done(terminal: Terminal) -> None:
     assert [action["value"] for action in found[0]["actions"]] == ["edit", "pin", "archive"]
 
 
+def test_dialog_replaces_marks_of_direction(terminal: Terminal) -> None:
+    terminal.learn("Never \u202epush to main.", category="directive")
+    [memory] = terminal.call({"list": "review"})[1]["memories"]
+    assert memory["text"] == memory["title"] == "Never \ufffdpush to main."
+    fact = terminal.learn("The tests \u202eneed Redis.")
+    assert terminal.change(fact, "edit", text="The tests \ufffdneed Redis.")[1]["said"] == "Nothing changed."
+    assert terminal.world.store.get(fact).content == "The tests \u202eneed Redis."
+
+
 @pytest.mark.parametrize(
     "body", [[], {}, 3, "x", {"list": "zzz"}, {"memory": "ffffffff", "version": "", "action": "pin"}, {"memory": 3}]
 )

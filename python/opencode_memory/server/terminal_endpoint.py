@@ -23,7 +23,7 @@ from opencode_memory.server.changes import CHANGES
 from opencode_memory.server.guards.owner_token import OwnerToken, refuse_without_token
 from opencode_memory.store.ledger import State
 from opencode_memory.text import clock
-from opencode_memory.text.display import one_line
+from opencode_memory.text.display import clean, one_line
 from opencode_memory.text.formatting import format_count, short_id
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def describe(store: MemoryStore, memory: Memory) -> dict[str, Any]:
         "version": version_of(memory),
         "title": one_line(memory.content, _TITLE_BYTES),
         "detail": f"{memory.category} {short_id(memory.id)}",
-        "text": memory.content,
+        "text": clean(memory.content),
         "facts": facts,
         "actions": [{"value": value, "title": title} for value, title in actions],
     }
@@ -230,8 +230,12 @@ def change(store: MemoryStore, memory: Memory, action: str, text: object) -> str
             reject(store, memory)
             return "Rejected. It is not learned again."
         case "edit", str(words) if words.strip():
+            # The dialog shows the text without invisible characters.
+            is_same = words.strip() == clean(memory.content).strip()
             if memory.status is Status.CANDIDATE or memory.is_withheld:
-                accept(store, memory, words.strip())
+                accept(store, memory, None if is_same else words.strip())
+            elif is_same:
+                return "Nothing changed."
             else:
                 store.edit(memory.id, content=words.strip())
             return "Changed."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -68,6 +69,25 @@ def test_hostile_text_stays_text(browser: Browser, path: str) -> None:
     for tag in ("<script>alert", "<img", "<b>walrus", "<i>", "<u>"):
         assert tag not in browser.page
     assert ' onmouseover="x' not in browser.page
+
+
+@pytest.mark.parametrize("path", ["/", "/search?q=walrus", "/review", "/log?all=yes", "/timeline", "/memories/{id}"])
+def test_marks_of_direction_and_invisible_characters_are_replaced(browser: Browser, path: str) -> None:
+    hidden = "\u202e\u2066\u200b\U000e0041"
+    more = {"tags": [f"a{hidden}"], "metadata": {"evidence": hidden}, "trust": "extracted"}
+    learner = browser.world.store.acting_as(Trust.EXTRACTED)
+    id = learner.remember(f"walrus{hidden}", **more, category="directive" if path == "/review" else "decision").id
+    page = browser.get("/ui" + path.format(id=id))
+    assert browser.answer.status == 200
+    assert not set(hidden) & set(page)
+    assert "walrus\ufffd" in page
+
+
+def test_fields_of_the_user_keep_their_characters(browser: Browser) -> None:
+    query = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 <b>"  # a Persian word with a joiner
+    browser.get("/ui/search?" + urlencode({"q": query, "tag": query}))
+    assert (browser.value("q"), browser.value("tag")) == (query, query)
+    assert "<b>" not in browser.page
 
 
 def test_search_shows_what_spoke_for_each_hit(browser: Browser) -> None:

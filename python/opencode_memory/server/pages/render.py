@@ -14,6 +14,7 @@ from opencode_memory.learning.review import version_of
 from opencode_memory.models import Hit
 from opencode_memory.server.pages import ROOT
 from opencode_memory.text.clock import age
+from opencode_memory.text.display import clean
 from opencode_memory.text.formatting import format_count, short_id
 
 _HERE: Final = files("opencode_memory.server.pages")
@@ -33,7 +34,7 @@ STATIC: Final[Mapping[str, str]] = {"app.css": "text/css", "app.js": "text/javas
 
 
 def render(template: str, values: Mapping[str, Any], *, at: datetime) -> str:
-    """Return a page as HTML. All values are escaped."""
+    """Return a page as HTML. All values are escaped, and characters that could hide text are replaced."""
     return _environment().get_template(template).render({"at": at, "root": ROOT, **values})
 
 
@@ -46,11 +47,24 @@ def static_file(name: str) -> bytes | None:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FunctionLoader(_load), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FunctionLoader(_load),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_clean,
     )
     environment.filters |= {"short": short_id, "version": version_of, "who": lambda trust: trust.writer}
     environment.globals |= {"age": age, "count": format_count, "is_memory": lambda hit: isinstance(hit, Hit)}
     return environment
+
+
+def _clean(value: object) -> object:
+    """Replace for example marks of direction, with which a text could look as if it said something else.
+
+    Values that a template has escaped stay as they are: HTML of the templates, and fields that the user filled in.
+    """
+    return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def _load(name: str) -> str:
