@@ -41,6 +41,16 @@ def test_pages_of_a_long_list_lead_to_each_other(browser: Browser) -> None:
     assert len(seen) == 120
 
 
+@pytest.mark.parametrize("query", ["?project=bank", "?tag=x", "?status=archived", "?until=2020-01-01", "?page=3"])
+def test_list_without_a_match_does_not_say_that_nothing_is_stored(browser: Browser, query: str) -> None:
+    assert "stores a first memory" in browser.get("/ui/")
+    stored(browser, "Of the shop.", project="shop")
+    stored(browser, "Of the bank.", project="bank", status="candidate")
+    page = browser.get(f"/ui/{query}")
+    assert "No memory matches." in page
+    assert "stores a first memory" not in page
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/search?q=walrus", "/review", "/log", "/log?all=yes", "/projects", "/sessions", "/memories/{id}"]
 )

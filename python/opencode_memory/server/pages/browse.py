@@ -29,9 +29,11 @@ def show_newest(asked: Asked) -> Page:
     """Show the newest memories."""
     filters = asked.filters()
     found = asked.store.list(limit=_PAGE + 1, offset=asked.page * _PAGE, **filters)
+    shown = choices(asked)
     values = {
-        **choices(asked),
+        **shown,
         "memories": found[:_PAGE],
+        "is_narrowed": any(shown["chosen"].values()) or asked.page > 0,
         "waiting": _count_waiting(asked),
         "has_more": len(found) > _PAGE,
         "number": asked.page,
