@@ -27,9 +27,11 @@ def fill(data_dir: Path) -> None:
                 text, project="shop", category="directive", trust="extracted", metadata={"rule": "x", "evidence": text}
             )
         store.remember_many([{"content": f"Note number {n} of the shop.", "project": "shop"} for n in range(60)])
+        long = store.remember("word" * 100, project="shop").id
         id = store.remember("We deploy on Fridays.", project="shop", category="decision").id
         store.edit(id, content="We deploy on Thursdays, never on Fridays.")
-        store.remember("The till <b>is</b> in the shop.", project="shop")
+        till = store.remember("The till <b>is</b> in the shop.", project="shop").id
+        store.link(till, long)
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")

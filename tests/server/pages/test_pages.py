@@ -81,6 +81,16 @@ def test_hostile_text_stays_text(browser: Browser, path: str) -> None:
     assert ' onmouseover="x' not in browser.page
 
 
+def test_search_field_is_limited_and_has_the_focus_until_there_is_a_query(browser: Browser) -> None:
+    browser.get("/ui/search")
+    field = re.search(r"<input [^>]*data-search[^>]*>", browser.page)
+    assert field is not None
+    assert 'maxlength="2000"' in field[0]
+    assert "autofocus" in field[0]
+    # The keys for the list of hits do not work while a field has the focus.
+    assert "autofocus" not in browser.get("/ui/search?q=walrus")
+
+
 @pytest.mark.parametrize("path", ["/", "/search?q=walrus", "/review", "/log?all=yes", "/timeline", "/memories/{id}"])
 def test_marks_of_direction_and_invisible_characters_are_replaced(browser: Browser, path: str) -> None:
     hidden = "\u202e\u2066\u200b\U000e0041"

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 FILTERS: Final = ("project", "category", "status", "tag", "entity", "since", "until")
 """Parameters of an address that narrow a list. The last two are days; the last is not included."""
-_LONGEST: Final = 2_000
+LONGEST: Final = 2_000
+"""Characters of a parameter of an address."""
 _FIRST: Final = 0
 _MOST_PAGES: Final = 1_000_000
 _LATEST: Final = 20
@@ -83,8 +84,8 @@ class Asked:
     def text(self, name: str) -> str:
         """Return a parameter of the address; empty if it is missing."""
         given = self.query.get(name, "").strip()
-        if len(given) > _LONGEST:
-            raise InvalidInputError(f"{name}: at most {_LONGEST:,} characters", field=name)
+        if len(given) > LONGEST:
+            raise InvalidInputError(f"{name}: at most {LONGEST:,} characters", field=name)
         return given
 
     def field(self, name: str) -> str:

@@ -13,6 +13,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from opencode_memory.learning.review import version_of
 from opencode_memory.models import Hit
 from opencode_memory.server.pages import ROOT
+from opencode_memory.server.pages.asked import LONGEST
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import clean
 from opencode_memory.text.formatting import format_count, short_id
@@ -55,7 +56,12 @@ def _environment() -> Environment:
         finalize=_clean,
     )
     environment.filters |= {"short": short_id, "version": version_of, "who": lambda trust: trust.writer}
-    environment.globals |= {"age": age, "count": format_count, "is_memory": lambda hit: isinstance(hit, Hit)}
+    environment.globals |= {
+        "age": age,
+        "count": format_count,
+        "is_memory": lambda hit: isinstance(hit, Hit),
+        "longest": LONGEST,
+    }
     return environment
 
 
