@@ -17,8 +17,9 @@ REQUEST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
 def test_connection_without_complete_headers_is_closed(sent: bytes) -> None:
     with HttpServer(Echo(), limited_protocol(SHORT)) as server, server.connect() as client:
         client.sendall(sent)
-        head, _ = read_response(client)
+        head, body = read_response(client)
     assert head.startswith(b"HTTP/1.1 408 ")
+    assert b"did not arrive in time" in body
 
 
 def test_second_request_of_a_connection_gets_its_own_time() -> None:
@@ -30,6 +31,16 @@ def test_second_request_of_a_connection_gets_its_own_time() -> None:
         client.sendall(b"POST")
         head, _ = read_response(client)
     assert head.startswith(b"HTTP/1.1 408 ")
+
+
+def test_address_that_is_too_long_is_refused_at_once() -> None:
+    echo = Echo()
+    with HttpServer(echo, limited_protocol(LONG)) as server, server.connect() as client:
+        client.sendall(b"GET /" + b"x" * 65_536)
+        head, body = read_response(client)
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert body
+    assert echo.bodies == []
 
 
 def test_headers_in_pieces_are_served_and_the_body_has_no_such_limit() -> None:

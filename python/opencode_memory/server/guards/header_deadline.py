@@ -13,7 +13,11 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADER_SECONDS: Final = 10.0
-_TIMEOUT: Final = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_TEXT: Final = b"The headers of the request did not arrive in time. Send the request again.\n"
+_TIMEOUT: Final = (
+    b"HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Content-Length: %d\r\nConnection: close\r\n\r\n%b" % (len(_TEXT), _TEXT)
+)
 
 
 def limited_protocol(seconds: float = HEADER_SECONDS) -> type[H11Protocol]:
