@@ -6,6 +6,7 @@ import html
 import re
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
@@ -91,3 +92,13 @@ class Browser:
         given = (OUR_HOST, *headers, *([(b"cookie", self.cookie.encode())] if self.cookie else []))
         scope = http_scope(given, path=path, query_string=query.encode())
         return ask(self._app, {**scope, "method": method}, body_messages(body))
+
+
+def stored(browser: Browser, content: str, **more: Any) -> str:
+    """Store a memory in the store of the server that a browser visits; returns its id."""
+    return browser.world.store.remember(content, **more).id
+
+
+def status(browser: Browser, id: str) -> str:
+    """Return the status of a memory."""
+    return browser.world.store.get(id).status
