@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import opencode_memory
+from opencode_memory.learning.review import REPLACES
 from support.command_line import CommandLine
 
 
@@ -157,3 +158,17 @@ def test_rejection_of_a_learned_statement_follows_undo_and_redo(cli: CommandLine
     assert cli.contents() == ["Always run the linter before a commit."]
     cli.ok("redo")
     assert cli.contents() == []
+
+
+def test_undo_and_redo_take_all_of_an_accepted_replacement(cli: CommandLine) -> None:
+    cli.ok("remember", "Use tox.", "--category", "directive")
+    with opencode_memory.open(actor="agent", background=False) as store:
+        [old] = store.list(project="*")
+        agent = {"category": "directive", "trust": "agent", "status": "candidate", "project": old.project}
+        new = store.remember("Use nox.", metadata={REPLACES: old.id}, **agent).id
+    cli.ok("review", "--accept", new)
+    assert cli.contents() == ["Use nox."]
+    cli.ok("undo")
+    assert cli.contents() == ["Use tox."]
+    cli.ok("redo")
+    assert cli.contents() == ["Use nox."]

@@ -13,7 +13,7 @@ from opencode_memory import MemoryStore, Trust
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.options import GlobalOptions
 from opencode_memory.cli.review_screen import Decisions, decide_each
-from opencode_memory.learning.review import list_waiting
+from opencode_memory.learning.review import REPLACES, list_waiting
 from opencode_memory.text import clock
 
 TEXTS = ("Always answer briefly.", "Never push on Fridays.", "Always run the linter.")
@@ -80,6 +80,14 @@ def test_edit_accepts_other_words(press: Press, store: MemoryStore, monkeypatch:
     monkeypatch.setattr(click, "edit", lambda text: None)
     assert press("e", "q").accepted == []
     assert len(waiting(store)) == 2
+
+
+def test_undo_of_an_accepted_replacement_restores_both(press: Press, store: MemoryStore) -> None:
+    old = store.remember("Answer in two words.", category="directive").id
+    agent = {"category": "directive", "trust": "agent", "status": "candidate"}
+    new = store.acting_as(Trust.AGENT).remember("Answer in three words.", metadata={REPLACES: old}, **agent).id
+    assert press("a", "u", "q").accepted == []
+    assert [store.get(id).status for id in (old, new)] == ["active", "candidate"]
 
 
 def test_undo_of_an_edit_restores_the_words(press: Press, store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

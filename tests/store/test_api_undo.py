@@ -310,7 +310,7 @@ def test_writes_of_one_operation_are_undone_and_redone_together(store: MemorySto
     assert together.operation == store.operations.list()[0].operation
     store.remember("in between")
     together.edit(kept, content="an azure walrus")
-    together.archive(kept)
+    together.in_one_operation().archive(kept)
     [operation] = [found for found in store.operations.list() if found.size == 3]
     assert (operation.operation, store.operation) == (together.operation, None)
     store.undo()

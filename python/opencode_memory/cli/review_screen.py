@@ -12,7 +12,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.memories import format_facts
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.errors import ConflictError, NotFoundError
-from opencode_memory.learning.rejections import undo
+from opencode_memory.learning.rejections import undo_operation
 from opencode_memory.learning.review import accept, is_waiting, reject
 from opencode_memory.models import Memory, ScopeKind
 from opencode_memory.text.formatting import format_count
@@ -34,7 +34,7 @@ class Decisions:
     Attributes:
         accepted: Ids of accepted memories.
         rejected: Ids of rejected memories.
-        last: What can be undone: of each decision its place in the list, its id, and the number of its changes.
+        last: What can be undone: of each decision its place in the list, its id, and its operation.
     """
 
     accepted: list[str] = field(default_factory=list)
@@ -77,15 +77,16 @@ def decide_each(
         elif key == "u":
             said, place = _undo(store, left, done, place)
         elif key in {"a", "r", "e"}:
-            before = len(store.history(memory.id))
+            writes = store.in_one_operation()
             try:
-                said = _decide(store, memory, key, done)
+                said = _decide(writes, memory, key, done)
             except (ConflictError, NotFoundError) as error:
                 said = f"{error}. {_KEYS}"
                 _read_again(store, left, place)
             if said:
                 continue
-            done.last.append((place, memory.id, len(store.history(memory.id)) - before))
+            if writes.operation is not None:
+                done.last.append((place, memory.id, writes.operation))
             del left[place]
         else:
             said = f"{key!r} is no key. {_KEYS}"
@@ -124,9 +125,11 @@ def _undo(store: MemoryStore, left: list[Memory], done: Decisions, place: int) -
     """Take the last decision back; return what to say, and the place to show."""
     if not done.last:
         return f"Nothing was decided yet. {_KEYS}", place
-    before, id_, changes = done.last.pop()
-    for _ in range(changes):
-        undo(store, id_)
+    before, id_, operation = done.last.pop()
+    try:
+        undo_operation(store, operation)
+    except (ConflictError, NotFoundError) as error:
+        return f"{error}. {_KEYS}", place
     left.insert(before, store.get(id_))
     for decided in (done.accepted, done.rejected):
         if id_ in decided:

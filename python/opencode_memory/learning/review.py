@@ -69,8 +69,7 @@ def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Me
         ConflictError: The memory was changed since the user saw it.
     """
     check_version(store.get(memory.id), version_of(memory))
-    if store.operation is None:
-        store = store.in_one_operation()
+    store = store.in_one_operation()
     accepted = _activate(store, memory, content)
     old = _replaced_by(store, accepted)
     if old is None or memory.status is not Status.CANDIDATE:

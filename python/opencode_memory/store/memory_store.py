@@ -122,7 +122,8 @@ class MemoryStore:
     def in_one_operation(self) -> MemoryStore:
         """Return this store for writes that are one operation together, so that one ``undo`` takes back all of them.
 
-        Each write is still durable by itself, and other writers may write in between. Closing one closes both.
+        Each write is still durable by itself, and other writers may write in between. On a store that it returned, it
+        continues the same operation. Closing one closes both.
         """
         return self._bound(self._engine.in_one_operation(), self._project)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from opencode_memory import MemoryStore, Trust
-from opencode_memory.learning.acceptance import REPLACES
+from opencode_memory.learning.review import REPLACES
 from server.pages.browser import Browser, status, stored
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,8 +25,6 @@ LONGEST: Final = 2_000
 """Characters of a parameter of an address."""
 _FIRST: Final = 0
 _MOST_PAGES: Final = 1_000_000
-_LATEST: Final = 20
-"""Operations among which that of a request is searched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,26 +129,18 @@ class Asked:
         self.visit.said.append(Said(text=text))
 
     @contextmanager
-    def changing(self, text: str, ids: Iterable[str]) -> Iterator[None]:
-        """Say on the next page that the body changed memories, with a button that undoes this change only.
+    def changing(self, text: str) -> Iterator[MemoryStore]:
+        """Say on the next page that the body changed memories, with a button that undoes just this.
+
+        The body writes to the given store, so that the changes of another process are not among those of this request.
 
         Args:
             text: The sentence, if the body changed something.
-            ids: Full ids of the memories that the body may change.
         """
-        last = self.store.operations.list(limit=1)
-        yield
-        wanted = set(ids)
-        done = next(
-            (
-                one.operation
-                for one in self.store.operations.list(actor=Trust.USER, undone=False, limit=_LATEST)
-                # The user may change other memories at the same time, for example with a command.
-                if (not last or one.operation > last[0].operation) and wanted & {change.id for change in one.changes}
-            ),
-            None,
-        )
-        self.visit.said.append(Said(text="Nothing changed." if done is None else text, operation=done))
+        store = self.store.in_one_operation()
+        yield store
+        said = "Nothing changed." if store.operation is None else text
+        self.visit.said.append(Said(text=said, operation=store.operation))
 
     def back(self, default: str) -> Redirect:
         """Return to the page that the form names."""

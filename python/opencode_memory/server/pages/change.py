@@ -13,6 +13,7 @@ from opencode_memory.models import Category, Memory
 from opencode_memory.server.changes import CHANGES
 from opencode_memory.server.pages import ROOT
 from opencode_memory.server.pages.asked import Asked, Page, Redirect, read_number, unknown
+from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.formatting import format_count
 
@@ -23,15 +24,15 @@ MOST_MERGED: Final = 20
 
 def change_memory(asked: Asked) -> Redirect:
     """Pin, unpin, archive, restore, delete or edit a memory."""
-    store, memory, action = asked.store, asked.memory(), asked.path["action"]
+    memory, action = asked.memory(), asked.path["action"]
     here = f"{ROOT}/memories/{memory.id}"
     check_version(memory, asked.field("mark"))
     if action == "edit":
-        with asked.changing("Edited.", [memory.id]):
-            _edit(asked, memory)
+        with asked.changing("Edited.") as store:
+            _edit(asked, store, memory)
     elif action in CHANGES:
         said, change = CHANGES[action]
-        with asked.changing(f"{said}.", [memory.id]):
+        with asked.changing(f"{said}.") as store:
             change(store, [memory.id])
     else:
         raise unknown("action", action)
@@ -40,16 +41,16 @@ def change_memory(asked: Asked) -> Redirect:
 
 def decide(asked: Asked) -> Redirect:
     """Accept, edit or reject a memory that waits for review."""
-    store, memory, action = asked.store, asked.memory(), asked.path["action"]
+    memory, action = asked.memory(), asked.path["action"]
     check_version(memory, asked.field("mark"))
     if action == "accept":
-        with asked.changing("Accepted.", [memory.id]):
+        with asked.changing("Accepted.") as store:
             accept(store, memory)
     elif action == "edit":
-        with asked.changing("Accepted in your words.", [memory.id]):
+        with asked.changing("Accepted in your words.") as store:
             accept(store, memory, asked.changed_field("content", memory.content))
     elif action == "reject":
-        with asked.changing("Rejected. It is not learned again.", [memory.id]):
+        with asked.changing("Rejected. It is not learned again.") as store:
             reject(store, memory)
     else:
         raise unknown("action", action)
@@ -77,17 +78,14 @@ def apply(asked: Asked) -> Redirect:
         ConflictError: One was changed or is gone.
     """
     action, ids = _chosen(asked)
-    store = asked.store
-    memories = [store.get(id_) for id_ in ids]
-    if _mark(memories) != asked.field("mark"):
+    if _mark([asked.store.get(id_) for id_ in ids]) != asked.field("mark"):
         raise ConflictError("a memory was changed since the preview, so nothing was done; look again")
-    changed = [memory.id for memory in memories]
     if action == MERGE:
-        with asked.changing(f"Merged: {format_count(len(ids), 'memory')}.", changed):
+        with asked.changing(f"Merged: {format_count(len(ids), 'memory')}.") as store:
             merged = store.merge(ids, asked.field("content").strip())
         return Redirect(path=f"{ROOT}/memories/{merged.id}")
     said, change = CHANGES[action]
-    with asked.changing(f"{said}: {format_count(len(ids), 'memory')}.", changed):
+    with asked.changing(f"{said}: {format_count(len(ids), 'memory')}.") as store:
         change(store, ids)
     return asked.back(f"{ROOT}/")
 
@@ -126,7 +124,7 @@ def _mark(memories: Sequence[Memory]) -> str:
     return hashlib.sha256(states.encode()).hexdigest()
 
 
-def _edit(asked: Asked, memory: Memory) -> None:
+def _edit(asked: Asked, store: MemoryStore, memory: Memory) -> None:
     category = asked.field("category")
     if category not in set(Category):
         raise InvalidInputError(f"category: {category[:40]!r} is unknown", field="category")
@@ -138,4 +136,4 @@ def _edit(asked: Asked, memory: Memory) -> None:
     if (tags := asked.changed_field("tags", ", ".join(memory.tags))) is not None:
         changes["tags"] = [tag.strip() for tag in tags.split(",") if tag.strip()]
     if changes:
-        asked.store.edit(memory.id, **changes)
+        store.edit(memory.id, **changes)

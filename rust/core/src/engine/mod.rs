@@ -110,7 +110,7 @@ pub struct Engine {
     open: Arc<Open>,
     actor: Trust,
     /// The operation that all writes of this engine belong to, 0 before the first one. `None` if each write is one.
-    operation: Option<AtomicI64>,
+    operation: Option<Arc<AtomicI64>>,
 }
 
 impl Engine {
@@ -148,10 +148,12 @@ impl Engine {
     }
 
     /// The same data directory for writes that are one operation together, so that one undo takes back all of them.
-    /// Each write is still durable by itself. Closing one engine closes both.
+    /// Each write is still durable by itself. If this engine's writes are one operation already, the new engine's writes
+    /// belong to it too. Closing one engine closes both.
     #[must_use]
     pub fn in_one_operation(&self) -> Self {
-        Self { open: Arc::clone(&self.open), actor: self.actor, operation: Some(AtomicI64::new(0)) }
+        let operation = self.operation.clone().unwrap_or_default();
+        Self { open: Arc::clone(&self.open), actor: self.actor, operation: Some(operation) }
     }
 
     /// The number of the operation that the writes of this engine belong to; see [`Engine::in_one_operation`]. `None`
@@ -161,7 +163,7 @@ impl Engine {
     }
 
     fn writer(&self) -> Writer<'_> {
-        Writer { actor: self.actor, operation: self.operation.as_ref() }
+        Writer { actor: self.actor, operation: self.operation.as_deref() }
     }
 
     /// The data directory.
