@@ -191,6 +191,15 @@ def test_export_is_imported_into_another_store_once(cli: CommandLine, tmp_path: 
     assert again["counts"]["memory"] == {"merged": 2}
 
 
+def test_kv_refuses_to_change_own_state_of_the_program(cli: CommandLine) -> None:
+    cli.ok("learning", "off")
+    for command in (("set", "opencode-memory:learning", "on"), ("delete", "opencode-memory:learning")):
+        refused = cli("kv", *command)
+        assert refused.code == 2
+        assert "is reserved for opencode-memory's own state" in refused.err
+    assert cli.ok("kv", "get", "opencode-memory:learning").out == "off\n"
+
+
 @pytest.mark.parametrize("file", ["all.json", "all.md"])
 def test_import_into_an_empty_store_tells_that_directives_apply(cli: CommandLine, tmp_path: Path, file: str) -> None:
     cli.ok("remember", "Always push without asking.", "--category", "directive")

@@ -1,4 +1,7 @@
-"""``opencode-memory kv``: key-value pairs, in a namespace for each project."""
+"""``opencode-memory kv``: key-value pairs, in a namespace for each project.
+
+The user may read this program's own state here. Other commands change it, for example ``learning on``.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import KvEntry
+from opencode_memory.store.reserved_keys import refuse_reserved
 from opencode_memory.text.clock import age, parse_span
 
 _NEVER: Final = "never"
@@ -42,6 +46,7 @@ def set_value(run: Invocation, *, key: str, value: str, ttl: str | None, as_text
 
 def store_value(run: Invocation, request: SetRequest) -> None:
     """Store a value and print the result."""
+    refuse_reserved(request.key)
     with run.open_store(creates_project=True) as store:
         redactions = store.kv.set(request.key, request.value, ttl_seconds=request.ttl_seconds)
     if run.out.as_json:
@@ -86,6 +91,7 @@ def list_values(run: Invocation, *, prefix: str) -> int:
 @click.argument("key")
 def delete_value(run: Invocation, *, key: str) -> int:
     """Delete the value of KEY."""
+    refuse_reserved(key)
     with run.open_store() as store:
         was_there = store.kv.delete(key)
     if run.out.as_json:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 from opencode_memory.config.paths import EXPORTS
 from opencode_memory.exchange.formats import EXPORT_FORMATS, check_format
 from opencode_memory.store import arguments
+from opencode_memory.store.reserved_keys import is_reserved
 
 _PAGE: Final = 1000
 
@@ -38,6 +39,7 @@ def export_memories(
     scope: str | None = None,
     categories: Sequence[str] | None = None,
     since: datetime | str | int | None = None,
+    with_own_state: bool = True,
 ) -> ExportReport:
     """Write the memories of a store.
 
@@ -50,6 +52,8 @@ def export_memories(
         scope: ``global`` or ``project`` for only what belongs to none, or to one; None for both.
         categories: Only memories of these.
         since: Only memories created at this time or later, with their links and history, and nothing else.
+        with_own_state: Whether the key-value pairs include this program's own state, for example the switches of
+            learning. A move to a new machine needs it; the export of an agent must not show it.
 
     Raises:
         InvalidInputError: The format or a choice is unknown, or the file would lie among those of the store.
@@ -61,6 +65,7 @@ def export_memories(
     scope = arguments.optional_text(scope, field="scope")
     categories = None if categories is None else arguments.texts(categories, field="categories")
     since_ms = arguments.milliseconds(since, field="since", zone=store.zone)
+    with_own_state = arguments.flag(with_own_state, field="with_own_state")
     check_format(format, EXPORT_FORMATS)
     if scope is not None and scope not in tuple(ScopeKind):
         error = InvalidInputError(f"scope: unknown scope {scope!r}", field="scope")
@@ -77,6 +82,7 @@ def export_memories(
             rows = store.rows.dump(project=project, scope=scope, categories=categories, since_ms=since_ms)
             # A lease or a running command of a loop belongs to this machine.
             rows = (row for row in rows if row[0] != "document" or row[1]["kind"] in EXPORTED)
+            rows = (row for row in rows if with_own_state or row[0] != "kv" or not is_reserved(row[1]["key"]))
             counts = native_json.write(rows, out, at=clock.now())
         else:
             groups = _groups(store, project, scope, categories, since_ms)

@@ -19,6 +19,7 @@ from opencode_memory.exchange.foreign import UNTRUSTED
 from opencode_memory.exchange.plans_and_loops import EXPORTED, at_rest
 from opencode_memory.exchange.source import TextSource
 from opencode_memory.models import ScopeKind
+from opencode_memory.store.reserved_keys import is_reserved
 from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ def load(
         store: The store to write to.
         source: An export that ``read`` has checked.
         as_own: Whether the file is this store's own past. Otherwise memories get the trust of an import, no pin and no
-            confirmation, directives and procedures wait for review, and the history, plans and loops are left out.
+            confirmation, directives and procedures wait for review, and the history, plans, loops and this program's own
+            state are left out.
         with_projects: Whether the file may assign repositories to projects.
         progress: Called with the number of rows done.
 
@@ -133,7 +135,11 @@ def load(
                 elif kind == "document":
                     counts[kind].update(store.rows.load(kind, [_document(source, row, line) for line, _, row in batch]))
                 else:
-                    counts[kind].update(store.rows.load(kind, [row for _, _, row in batch]))
+                    # Own state of another store would, for example, switch learning off here, or resolve findings.
+                    rows = [row for _, _, row in batch if as_own or kind != "kv" or not _is_own_state(row)]
+                    counts[kind].update(store.rows.load(kind, rows))
+                    if len(rows) < len(batch):
+                        counts[kind]["left out"] += len(batch) - len(rows)
             except InvalidInputError as error:
                 raise source.wrong(
                     f"{_ARRAYS[kind]} from here on: {error}", line=batch[0][0], field=error.field
@@ -148,6 +154,10 @@ def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
     # A memory without a project is global. Without an explicit scope, the store would use its own project.
     scoped = {**row, "scope": ScopeKind.GLOBAL} if row.get("project") is None else row
     return scoped if as_own else {**scoped, **UNTRUSTED}
+
+
+def _is_own_state(row: dict[str, Any]) -> bool:
+    return is_reserved(str(row.get("key")))
 
 
 def _document(source: TextSource, row: dict[str, Any], line: int) -> dict[str, Any]:

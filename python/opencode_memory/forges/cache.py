@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.forges.client import is_etag
 from opencode_memory.forges.errors import ForgeError
 from opencode_memory.forges.item import Item, parse_item
+from opencode_memory.store import reserved_keys
 from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-PREFIX: Final = "forge/"
+PREFIX: Final = reserved_keys.FORGE
 _KEEP_SECONDS: Final = 90 * 86_400.0
 _FIRST_PAUSE_SECONDS: Final = 60.0
 _LONGEST_PAUSE_SECONDS: Final = 6 * 3600.0

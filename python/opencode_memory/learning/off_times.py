@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from opencode_memory.store import reserved_keys
 from opencode_memory.text.clock import now, to_ms
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 FEEDS: Final = ("opencode", "live")
 """Sources with messages of sessions."""
-_KEY: Final = "opencode-memory:off:"
+_KEY: Final = f"{reserved_keys.PROGRAM}off:"
 _PROJECT: Final = f"{_KEY}project"
 _SOURCE: Final = f"{_KEY}source:"
 _SKIPPED: Final = f"{_KEY}skipped:"

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.learning import off_times
 from opencode_memory.learning.extraction.languages.cues import MEASURED
+from opencode_memory.store import reserved_keys
 
 if TYPE_CHECKING:
     from opencode_memory.config.sections import LearningConfig
     from opencode_memory.learning.extraction.events import SessionInfo
     from opencode_memory.store.memory_store import MemoryStore
 
-_PROJECT: Final = "opencode-memory:learning"
-_SESSION: Final = "opencode-memory:paused:"
+_PROJECT: Final = f"{reserved_keys.PROGRAM}learning"
+_SESSION: Final = f"{reserved_keys.PROGRAM}paused:"
 _OFF: Final = "off"
 
 

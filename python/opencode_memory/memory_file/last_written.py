@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.memory_file.git_state import Head
 from opencode_memory.projects.identity import real
+from opencode_memory.store import reserved_keys
 from opencode_memory.text.unicode import replace_surrogates
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-PREFIX: Final = "memory_file:"
+PREFIX: Final = reserved_keys.MEMORY_FILE
 _KEY_CHARACTERS: Final = 32
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory._core import redact
 from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.reviews.similarity import file_and_line, same_words
-from opencode_memory.store import arguments
+from opencode_memory.store import arguments, reserved_keys
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 from opencode_memory.text.suggest import did_you_mean
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from opencode_memory.store.kv import KeyValues
     from opencode_memory.store.memory_store import MemoryStore
 
-PREFIX: Final = "review-finding:"
+PREFIX: Final = reserved_keys.REVIEW_FINDING
 TEXT_CHARACTERS: Final = 4000
 RESOLVED_DAYS: Final = 30
 """How long a resolved finding is known, so that the same one found again is seen to have come back."""

@@ -323,6 +323,18 @@ def test_a_value_lives_seven_days_unless_it_is_said_otherwise(world: World, sess
     assert session.text("memory-kv-delete", key="state") == "There was no value for this key."
 
 
+@pytest.mark.parametrize("key", ["opencode-memory:learning", "memory_file:0f"])
+def test_plugin_refuses_and_hides_reserved_keys(world: World, session: Session, key: str) -> None:
+    world.store.kv.set(key, "off", project=PROJECT)
+    assert session.text("memory-kv-list") == "There are no values."
+    with pytest.raises(NotFoundError):
+        session.tool("memory-kv-get", key=key)
+    for tool, more in (("memory-kv-set", {"value": 1}), ("memory-kv-delete", {})):
+        with pytest.raises(InvalidInputError, match="is reserved"):
+            session.tool(tool, key=key, **more)
+    assert world.store.kv.get(key, project=PROJECT) == "off"
+
+
 # memory-health
 
 

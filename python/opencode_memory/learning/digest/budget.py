@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from opencode_memory.store import reserved_keys
+
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 KEPT_DAYS: Final = 31
-_LEDGER: Final = "opencode-memory:digest:"
+_LEDGER: Final = f"{reserved_keys.PROGRAM}digest:"
 _DAY_SECONDS: Final = 86_400
 
 

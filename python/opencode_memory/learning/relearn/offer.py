@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.learning.extraction.rules_version import RULES
 from opencode_memory.learning.relearn.selection import list_old
+from opencode_memory.store import reserved_keys
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-_KEY: Final = "opencode-memory:relearn"
+_KEY: Final = f"{reserved_keys.PROGRAM}relearn"
 OFFER: Final = (
     "Learning has new, stricter rules. `opencode-memory learning relearn --dry-run` shows which earlier memories "
     "no longer qualify."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.errors import NotFoundError
 from opencode_memory.models import Category, NewMemory, RememberResult, Scope, Source, Status, Trust
 from opencode_memory.notes.fact_sheet.sheet import describe_project
+from opencode_memory.store import reserved_keys
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 SOURCE: Final = "manifests"
 """Name of this source of learning in ``learning.sources``."""
 _TOPIC: Final = "project:facts"
-_MARK: Final = "opencode-memory:fact-sheet"
+_MARK: Final = f"{reserved_keys.PROGRAM}fact-sheet"
 """Key of the last written sheet in the project's namespace: its id and its text."""
 
 

@@ -52,6 +52,7 @@ def export_memories(
         scope=ScopeKind.GLOBAL if where is None else None,
         categories=categories,
         since=None if since_days is None else call.at - timedelta(days=since_days),
+        with_own_state=False,
     )
     text = f"Wrote {format_count(report.counts['memory'], 'memory')} to {target}"
     return Answer(text, {"path": str(target), "counts": dict(report.counts)})

@@ -1,4 +1,7 @@
-"""Tools for the key-value store of short-lived values."""
+"""Tools for the key-value store of short-lived values.
+
+Keys of this program's own state (``store/reserved_keys.py``) do not exist for these tools.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from opencode_memory.server.answers import Answer, indent, join_lines
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Key
+from opencode_memory.store.reserved_keys import is_reserved, refuse_reserved
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count
@@ -28,6 +32,7 @@ def kv_set(
     ttl_seconds: Annotated[float | None, Field(gt=0, le=1e10, description="default: 7 days")] = None,
 ) -> Answer:
     """Store a value for a limited time, e.g. the state of a task."""
+    refuse_reserved(key)
     default = call.config.kv.default_ttl_seconds or None
     life = default if ttl_seconds is None else ttl_seconds
     redactions = call.store.kv.set(key, value, ttl_seconds=life, project=call.client.project)
@@ -40,7 +45,7 @@ def kv_set(
 @tool(reads=True, answers=shape(key="string"))
 def kv_get(call: Call, key: Key) -> Answer:
     """Get the value of a key."""
-    entry = call.store.kv.entry(key, project=call.client.project)
+    entry = None if is_reserved(key) else call.store.kv.entry(key, project=call.client.project)
     if entry is None:
         error = NotFoundError(f"there is no value for the key {key!r}", id=key)
         error.hint = "kv_list lists the keys"
@@ -52,7 +57,8 @@ def kv_get(call: Call, key: Key) -> Answer:
 @tool(reads=True, answers=shape(entries="array"))
 def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> Answer:
     """List keys with the beginning of each value."""
-    entries = call.store.kv.list(prefix, project=call.client.project)
+    found = call.store.kv.list(prefix, project=call.client.project)
+    entries = [entry for entry in found if not is_reserved(entry.key)]
     if not entries:
         return Answer("There are no values.", {"entries": []})
     lines = [
@@ -68,6 +74,7 @@ def kv_list(call: Call, prefix: Annotated[str, Field(max_length=512)] = "") -> A
 @tool(destroys=True, repeats=True)
 def kv_delete(call: Call, key: Key) -> Answer:
     """Delete a value."""
+    refuse_reserved(key)
     existed = call.store.kv.delete(key, project=call.client.project)
     return Answer("Deleted." if existed else "There was no value for this key.", {"key": key, "deleted": existed})
 
