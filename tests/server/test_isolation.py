@@ -214,6 +214,47 @@ def test_client_without_a_folder_sees_global_memories(scene: Scene) -> None:
     assert "The shop" not in client.ok("get_boot_context").text
 
 
+def test_client_without_a_folder_sees_and_changes_no_project_by_id(scene: Scene) -> None:
+    client = scene.world.agent()
+    own = client.remember("The user sails")
+    before = rows_of(scene.world, PROJECT)
+    secrets = [*texts_of(scene.world, PROJECT), "The first port was 8080", "the firewall", "half", PROJECT]
+    for name, arguments in {**scene.valid_calls(), **ALWAYS_FAILING}.items():
+        reply = client.call(name, **arguments)
+        result = reply.text + json.dumps(reply.data)
+        if name not in ("link_memories", "edit_memory", "claim_item", "session_start"):
+            assert not [secret for secret in secrets if secret in result], (name, result)
+    assert rows_of(scene.world, PROJECT) == before
+    for tool, arguments in (
+        ("get_memory", {"memory_id": scene.fact}),
+        ("get_memory", {"memory_id": short_id(scene.fact)}),
+        ("edit_memory", {"memory_id": scene.fact, "content": "stolen"}),
+        ("archive_memory", {"memory_id": scene.fact, "reason": "r"}),
+        ("delete_memory", {"memory_id": scene.fact}),
+        ("get_linked_memories", {"memory_id": scene.fact}),
+        ("bulk_archive", {"memory_ids": [own, scene.fact], "reason": "r"}),
+        ("link_memories", {"source_id": own, "target_id": scene.fact}),
+        ("undo", {"memory_ids": [scene.deleted]}),
+        ("get_memory", {"memory_id": "0" * 36}),
+    ):
+        assert "was not found. Next: the server does not know the folder" in client.refused(tool, **arguments), tool
+    assert rows_of(scene.world, PROJECT) == before
+    assert client.ok("get_memory", memory_id=own).data["memory"]["content"] == "The user sails"
+
+
+def test_client_without_a_folder_sees_no_linked_memory_of_a_project(scene: Scene) -> None:
+    client = scene.world.agent()
+    own = client.remember("The user sails")
+    scene.world.store.link(own, scene.fact, "related")
+    assert client.ok("get_linked_memories", memory_id=own).text == "No memory is linked to it."
+
+
+def test_cross_project_lets_a_client_without_a_folder_read_by_id(tmp_path: Path) -> None:
+    with World(tmp_path, server__cross_project="true") as world:
+        scene = set_up(world)
+        assert world.agent().ok("get_memory", memory_id=scene.fact).data["memory"]["project"] == PROJECT
+
+
 def test_client_without_a_folder_may_name_one_project(scene: Scene) -> None:
     client = scene.world.agent()
     assert "The shop listens on port 5128, see !12" in client.recall("port", project="shop")

@@ -87,3 +87,6 @@ def test_session_of_another_project_is_not_read(agent: Agent, tmp_path: Path) ->
         stranger.remember("The shop opens at nine.")
         assert "msg_1" in stranger.refused("get_session", message_id="msg_1")
         assert "sessions" not in stranger.ok("recall", query="bees refuse the new hive").data
+        without_folder = other.agent()
+        assert "msg_1" in without_folder.refused("get_session", message_id="msg_1")
+        assert "sessions" not in without_folder.ok("recall", query="bees refuse the new hive").data

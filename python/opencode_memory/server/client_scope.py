@@ -1,7 +1,8 @@
 """The scope of a client: its folders, and the project that they belong to.
 
 A client belongs to one project for its lifetime (I7). A ``project`` argument never leads out of that project, unless
-``server.cross_project`` allows it. Only a client without a known project may name any project.
+``server.cross_project`` allows it. Only a client without a known project may name any project. Tools that take an id
+have no such argument, so for them that client sees the global memories only.
 """
 
 from __future__ import annotations
@@ -68,9 +69,17 @@ class ClientScope:
         Raises:
             NotFoundError: The memory does not exist, or belongs to another project.
         """
-        memory = store.get(id)
+        try:
+            memory = store.get(id)
+        except NotFoundError as error:
+            self._explain(error)
+            raise
         self.check(memory, id)
         return memory
+
+    def may_see(self, project: str | None) -> bool:
+        """Return whether the client may see memories of a project; None stands for the global memories."""
+        return self.may_cross or project is None or project == self.project
 
     def check(self, memory: Memory, id: str) -> None:
         """Refuse a memory of another project with the same error as a missing one.
@@ -78,9 +87,15 @@ class ClientScope:
         Raises:
             NotFoundError: The memory belongs to another project.
         """
-        if self.project is None or self.may_cross or memory.project in (None, self.project):
+        if self.may_see(memory.project):
             return
-        raise NotFoundError(f'memory "{id}" was not found', id=id)
+        error = NotFoundError(f'memory "{id}" was not found', id=id)
+        self._explain(error)
+        raise error
+
+    def _explain(self, error: NotFoundError) -> None:
+        if self.project is None and not self.may_cross:
+            error.hint = "the server does not know the folder of this client, so only global memories have an id here"
 
     @staticmethod
     def _find_project(requested: str, store: MemoryStore) -> str:

@@ -118,10 +118,9 @@ def get_session(
     around: Annotated[int, Field(ge=0, le=20, description="turns before and after")] = 3,
 ) -> Answer:
     """Show a turn that recall found in a past session, with the turns around it."""
-    project, may_cross = call.client.project, call.client.may_cross
-    turns = [
-        turn for turn in call.store.turns.find(message_id) if project is None or may_cross or turn.project == project
-    ]
+    client = call.client
+    found = call.store.turns.find(message_id)
+    turns = [turn for turn in found if client.may_cross or turn.project == client.project]
     if not turns:
         raise NotFoundError(f"no session that may be read here has the message {message_id!r}", id=message_id)
     shown = call.store.turns.around(turns[0], before=around, after=around)
@@ -191,7 +190,7 @@ def get_memory(
 
 def _open(call: Call, memory: Memory) -> Answer:
     history = call.store.history(memory.id)
-    later = [one for one in list_later(call.store, memory) if _may_see(call, one)][:_MOST_LATER]
+    later = [one for one in list_later(call.store, memory) if call.client.may_see(one.project)][:_MOST_LATER]
     source = memory.source
     place = f"{source.file}:{source.line}" if source.file and source.line else source.file
     origin = ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit)))
@@ -234,7 +233,7 @@ def get_linked_memories(
     found = [
         related
         for related in call.store.related(memory.id, limit=1000)
-        if (not link_types or related.kind in link_types) and _may_see(call, related.memory)
+        if (not link_types or related.kind in link_types) and call.client.may_see(related.memory.project)
     ][:limit]
     if not found:
         return Answer("No memory is linked to it.", {"linked": []})
@@ -291,10 +290,6 @@ def _format_scope(project: str | None) -> str:
     if project == ALL_PROJECTS:
         return "all projects"
     return "the global memories" if project is None else f"{format_project(project)} and the global memories"
-
-
-def _may_see(call: Call, memory: Memory) -> bool:
-    return call.client.project is None or call.client.may_cross or memory.project in (None, call.client.project)
 
 
 def _format_relation(related: RelatedMemory) -> str:
