@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_memory import InvalidInputError, MemoryStore, ProjectIdentity
+from opencode_memory import InvalidInputError, MemoryStore, ProjectIdentity, Scope
 from opencode_memory.exchange import export_memories, import_memories
 
 OpenStore = Callable[..., MemoryStore]
@@ -56,7 +56,7 @@ def test_markdown_import_does_not_mix_a_project_with_one_of_a_longer_name(open_s
 def test_markdown_import_within_a_project_refuses_memories_of_others(open_store: OpenStore, text: str) -> None:
     store = open_store(project="app")
     with pytest.raises(InvalidInputError, match="'other', outside of 'app'"):
-        import_memories(store, io.StringIO(text), within="app")
+        import_memories(store, io.StringIO(text), within=Scope.seen_from("app"))
     assert store.count(project="*") == 0
 
 
@@ -66,5 +66,5 @@ def test_markdown_import_within_a_project_keeps_global_memories_global(open_stor
     source.remember("Of all projects.", scope="global")
     export_memories(source, out, format="markdown")
     store = open_store(project="app")
-    import_memories(store, io.StringIO(out.getvalue()), within="app")
+    import_memories(store, io.StringIO(out.getvalue()), within=Scope.seen_from("app"))
     assert read_places(store) == {"Of app.": "app", "Of all projects.": None}

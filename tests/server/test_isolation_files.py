@@ -212,3 +212,43 @@ def test_ingests_without_a_project_do_not_replace_each_other(tmp_path: Path) -> 
             (world.repository(name) / "README.md").write_text(f"# About {name}\n\nText of the {name}.\n")
             client.ok("ingest_file", file_path=str(tmp_path / name / "README.md"))
         assert len(client.recall("text")) == 2
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"memories": [memory_row(NEW, project=PROJECT)]},
+        {"memories": [memory_row("FACT", project=None)]},
+        {"memories": [memory_row("DELETED", project=None)]},
+        {"kv": [{"project": PROJECT, "key": "state", "value": 1, "created_at": 1, "updated_at": 1 << 60}]},
+    ],
+    ids=["project of a memory", "memory made global", "deleted memory made global", "value"],
+)
+def test_client_without_a_folder_imports_global_memories_only(
+    scene: Scene, rows: dict[str, list[dict[str, Any]]]
+) -> None:
+    client = scene.world.agent()
+    text = native_export(**rows).replace('"FACT"', f'"{scene.fact}"').replace('"DELETED"', f'"{scene.deleted}"')
+    exports = Path(client.ok("export_memories").data["path"]).parent
+    (exports / "evil.json").write_text(text)
+    before = scene.world.dump()
+    assert "outside of the global memories" in client.refused("import_memories", input_path="evil.json")
+    assert scene.world.dump() == before
+    (exports / "good.json").write_text(native_export(memories=[memory_row(NEW, project=None)]))
+    client.ok("import_memories", input_path="good.json")
+    assert scene.world.store.get(NEW).project is None
+
+
+def test_client_without_a_folder_imports_another_systems_memories_as_global(scene: Scene) -> None:
+    client = scene.world.agent()
+    exports = Path(client.ok("export_memories").data["path"]).parent
+    document = {
+        "memories": [{"id": 1, "content": "Bees dance", "category": "fact", "project": "group/shop"}],
+        "links": [],
+        "entities": [],
+    }
+    (exports / "other.json").write_text(json.dumps(document))
+    before = rows_of(scene.world, PROJECT)
+    client.ok("import_memories", input_path="other.json")
+    assert client.recall("dance") == ["Bees dance"]
+    assert rows_of(scene.world, PROJECT) == before

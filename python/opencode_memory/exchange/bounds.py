@@ -1,4 +1,4 @@
-"""Restricts an import whose client may write to one project only.
+"""Restricts an import whose client may write to one project, or to the global memories, only.
 
 A file may name any project and any id. Rows about memories of other projects, including deleted ones, are refused
 before any row is written.
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class Bounds:
-    """One project and the global memories, as the limits of an import."""
+    """One project and the global memories, or the latter alone, as the limits of an import."""
 
-    def __init__(self, store: MemoryStore, project: str, source: TextSource) -> None:
+    def __init__(self, store: MemoryStore, project: str | None, source: TextSource) -> None:
         self._store = store
         self._project = project
         self._source = source
@@ -30,7 +30,7 @@ class Bounds:
         self._awaited: dict[str | None, int | None] = {}
 
     def check(self, kind: str, row: Mapping[str, Any], line: int | None = None) -> None:
-        """Refuse a row that would write outside the project.
+        """Refuse a row that would write outside the limits.
 
         Raises:
             InvalidInputError: It would; the message names the line.
@@ -72,8 +72,13 @@ class Bounds:
         return known is not None
 
     def _outside(self, what: str, line: int | None) -> InvalidInputError:
-        error = self._source.wrong(f"would write into {what}, outside of {self._project!r}", line=line)
-        error.hint = "a client imports into its own project only; the command line imports everything"
+        limits = "the global memories" if self._project is None else repr(self._project)
+        error = self._source.wrong(f"would write into {what}, outside of {limits}", line=line)
+        error.hint = (
+            "a client whose folder is unknown imports global memories only; the command line imports everything"
+            if self._project is None
+            else "a client imports into its own project only; the command line imports everything"
+        )
         return error
 
 

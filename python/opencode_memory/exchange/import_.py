@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
@@ -19,7 +20,7 @@ from opencode_memory.exchange.foreign import ForeignExport, write_foreign
 from opencode_memory.exchange.plans_and_loops import check_readable
 from opencode_memory.exchange.results import ImportReport
 from opencode_memory.exchange.source import TextSource, open_source
-from opencode_memory.models import ALL_PROJECTS, Category, ProjectIdentity, Status, Trust
+from opencode_memory.models import ALL_PROJECTS, Category, ProjectIdentity, Scope, Status, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -38,7 +39,7 @@ def import_memories(
     *,
     format: str | None = None,
     project: str | None = None,
-    within: str | None = None,
+    within: Scope | None = None,
     trusted: bool = True,
     dry_run: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -51,8 +52,9 @@ def import_memories(
         format: One of ``IMPORT_FORMATS``; None to detect it.
         project: Import everything into this project, global memories as well; not for a complete export of ours, which
             names its own projects.
-        within: Refuse a source that would write outside of this project and the global memories. The source then never
-            counts as this store's own past.
+        within: Refuse a source that would write outside of a project and the global memories
+            (``Scope.seen_from(project)``), or outside of the global memories (``Scope.global_only()``). The source
+            then never counts as this store's own past.
         trusted: Whether the source may count as this store's own past, and may assign repositories to projects.
         dry_run: Only check and count.
         progress: Called with the number of rows done, and of all.
@@ -63,7 +65,10 @@ def import_memories(
     """
     source = arguments.path_or_stream(source, field="source", method="read")
     format = arguments.optional_text(format, field="format")  # noqa: A001  the word of the API
-    project, within = arguments.project_name(project), arguments.project_name(within)
+    project = arguments.project_name(project)
+    if within is not None and not isinstance(within, Scope):
+        raise InvalidInputError(f"within: must be a Scope, not {type(within).__name__}", field="within")
+    owner = None if within is None else arguments.project_name(within.name)
     trusted = arguments.flag(trusted, field="trusted")
     dry_run = arguments.flag(dry_run, field="dry_run")
     check_format(format, IMPORT_FORMATS)
@@ -72,7 +77,7 @@ def import_memories(
     trusted = trusted and within is None
     with open_source(source) as text:
         name = format or _recognise(text)
-        bounds = None if within is None else Bounds(store, within, text)
+        bounds = None if within is None else Bounds(store, owner, text)
         if name == native_json.NAME:
             if project is not None:
                 raise InvalidInputError(
@@ -93,8 +98,9 @@ def import_memories(
                 bounds.check("memory", {"id": memory.id, "project": memory.project})
             else:
                 bounds.check_id(memory.id)
-    if project is None and name != markdown.NAME:
-        project = within
+    if within is not None and project is None and name != markdown.NAME:
+        # Other systems name projects of their own, so all memories belong to the client's project, or are global.
+        export, project = _without_projects(export), owner
     return _import_foreign(
         store, text, export, name=name, project=project, as_own=as_own, dry_run=dry_run, progress=progress
     )
@@ -174,6 +180,10 @@ def _import_foreign(
         trusted=as_own,
         instructions=_count_instructions(instructions, as_own=as_own),
     )
+
+
+def _without_projects(export: ForeignExport) -> ForeignExport:
+    return replace(export, memories=[replace(memory, project=None) for memory in export.memories])
 
 
 def _count_instructions(by_status: Counter[str], *, as_own: bool) -> int:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from opencode_memory.errors import InvalidInputError, StorageError
-from opencode_memory.models import ALL_PROJECTS, ScopeKind
+from opencode_memory.models import ALL_PROJECTS, Scope, ScopeKind
 from opencode_memory.projects.identity import find_repository
 from opencode_memory.server.answers import Answer, join_lines
 from opencode_memory.server.call import Call
@@ -74,7 +74,9 @@ def import_memories(
         )
     source = call.confine(input_path, field="input_path")
     # Anyone may have written a file in a project. So do not trust its memories as words of the user.
-    report = exchange.import_memories(call.store, source, within=call.client.project, trusted=False, dry_run=dry_run)
+    is_bounded = call.client.project is not None or not call.client.may_cross
+    within = Scope.seen_from(call.client.project) if is_bounded else None
+    report = exchange.import_memories(call.store, source, within=within, trusted=False, dry_run=dry_run)
     counts = {kind: dict(found) for kind, found in report.counts.items()}
     what = ", ".join(f"{number} {outcome}" for outcome, number in counts.get("memory", {}).items() if number)
     text = join_lines(
