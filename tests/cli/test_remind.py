@@ -50,6 +50,15 @@ def test_set_never_names_the_command_that_clears(cli: CommandLine, word: str) ->
     assert f"`opencode-memory remind clear {id_} --review` removes it" in refused.err
 
 
+def test_reminder_of_an_archived_memory_is_refused(cli: CommandLine) -> None:
+    id_ = cli.remember("Rotate the key of the gateway")
+    cli.ok("archive", id_)
+    refused = cli("remind", "set", id_, "3d")
+    assert refused.code == 2
+    assert "is archived, so a reminder of it would never be shown" in refused.err
+    assert "restore the memory first" in refused.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

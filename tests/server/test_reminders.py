@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +28,36 @@ def test_reminder_is_set_and_removed(world: World, agent: Agent) -> None:
     answer = agent.ok("set_reminder", memory_id=id_, when="3d", every_days=7)
     assert answer.text.endswith("Rotate the key: reminder in 3 d, then every 7 d")
     assert world.store.get(id_).remind_every == 7
-    assert agent.ok("set_reminder", memory_id=id_).text.endswith(": no reminder")
+    assert agent.ok("set_reminder", memory_id=id_, when="none").text.endswith(": no reminder")
+
+
+def test_repetition_without_a_time_is_due_after_its_days(world: World, agent: Agent) -> None:
+    id_ = agent.remember("Rotate the key")
+    agent.ok("set_reminder", memory_id=id_, when="3d")
+    assert agent.ok("set_reminder", memory_id=id_, every_days=30).text.endswith("reminder in 4 w, then every 30 d")
+    assert agent.ok("set_reminder", memory_id=id_, every_days=60, review=True).data["memory"]["id"] == id_
+    memory = world.store.get(id_)
+    assert (memory.remind_at, memory.remind_every) == (world.now + timedelta(days=30), 30)
+    assert (memory.review_after, memory.review_every) == (world.now + timedelta(days=60), 60)
+
+
+@pytest.mark.parametrize("more", [{}, {"review": True}, {"when": "none", "every_days": 7}])
+def test_incomplete_call_removes_no_reminder(world: World, agent: Agent, more: dict[str, Any]) -> None:
+    id_ = agent.remember("Rotate the key")
+    agent.ok("set_reminder", memory_id=id_, when="3d")
+    agent.ok("set_reminder", memory_id=id_, when="4d", review=True)
+    before = world.store.get(id_)
+    assert "when=none removes the reminder" in agent.refused("set_reminder", memory_id=id_, **more)
+    assert world.store.get(id_) == before
+
+
+def test_reminder_of_an_archived_memory_is_refused(world: World, agent: Agent) -> None:
+    id_ = agent.remember("Rotate the key")
+    agent.ok("archive_memory", memory_id=id_, reason="done")
+    assert "is archived, so a reminder of it would never be shown" in agent.refused(
+        "set_reminder", memory_id=id_, when="3d"
+    )
+    assert world.store.get(id_).remind_at is None
 
 
 def test_due_reminder_stands_in_the_boot_context_until_it_is_done(world: World, agent: Agent) -> None:

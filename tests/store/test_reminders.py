@@ -10,6 +10,7 @@ import pytest
 
 from opencode_memory import ConflictError, InvalidInputError, MemoryStore
 from opencode_memory.exchange import export_memories, import_memories
+from opencode_memory.text.formatting import short_id
 from support.stores import DAY_MS, NOW_MS, open_store, set_clock, texts
 
 NOW = datetime.fromtimestamp(NOW_MS / 1000, UTC)
@@ -37,6 +38,15 @@ def test_longest_due_comes_first_and_other_projects_stay_out(store: MemoryStore)
     assert texts(store.reminders.due(project="*")) == ["elsewhere", "first", "second", "everywhere"]
     assert texts(store.reminders.due(scope="global")) == ["everywhere"]
     assert texts(store.reminders.due(limit=1)) == ["first"]
+
+
+def test_reminder_of_a_replaced_memory_names_the_newer_one(store: MemoryStore) -> None:
+    old = store.remember("The gateway listens on port 8080").id
+    new = store.remember("The gateway listens on port 9090").id
+    assert store.get(old).superseded_by == new
+    with pytest.raises(ConflictError, match="is superseded, so a reminder of it would never be shown") as error:
+        store.reminders.set(old, NOW + DAY)
+    assert short_id(new) in str(error.value.hint)
 
 
 @pytest.mark.parametrize("end", ["archive", "delete"])

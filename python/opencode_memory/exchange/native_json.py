@@ -115,8 +115,8 @@ def load(
         store: The store to write to.
         source: An export that ``read`` has checked.
         as_own: Whether the file is this store's own past. Otherwise memories get the trust of an import, no pin and no
-            confirmation, directives and procedures wait for review, and the history, plans, loops and this program's own
-            state are left out.
+            confirmation, directives and procedures wait for review, and the history, plans, loops and own state of this
+            program are left out.
         with_projects: Whether the file may assign repositories to projects.
         progress: Called with the number of rows done.
 

@@ -6,9 +6,11 @@ import itertools
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.errors import ConflictError
 from opencode_memory.models import Memory, Scope, Status, Time
 from opencode_memory.store import arguments
 from opencode_memory.store.selection import select
+from opencode_memory.text.formatting import short_id
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -37,7 +39,11 @@ class Reminders:
             at: When it is due.
             every_days: Days until it is due again, 1 to 3,650; None for once.
             is_review: Whether it is a review.
+
+        Raises:
+            ConflictError: The memory is archived or replaced, so the reminder would never be due.
         """
+        _check_shown(self._engine.get(arguments.text(id, field="id")))
         moment = arguments.whole(arguments.milliseconds(at, field="at", zone=self._zone), field="at")
         return self._change(id, is_review, moment, arguments.whole(every_days, field="every_days"))
 
@@ -85,3 +91,13 @@ class Reminders:
     def _change(self, id: str, is_review: bool, at: int | None, every_days: int | None) -> Memory:
         fields = zip(_REVIEW if is_review else _REMINDER, (at, every_days), strict=True)
         return self._engine.edit(arguments.text(id, field="id"), dict(fields))
+
+
+def _check_shown(memory: Memory) -> None:
+    if memory.status in (Status.ACTIVE, Status.CANDIDATE):
+        return
+    error = ConflictError(f"memory {short_id(memory.id)} is {memory.status}, so a reminder of it would never be shown")
+    error.hint = "restore the memory first"
+    if memory.superseded_by is not None:
+        error.hint = f"set the reminder on the memory that replaced it, {short_id(memory.superseded_by)}"
+    raise error

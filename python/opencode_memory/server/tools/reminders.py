@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Annotated, Final
 
 from pydantic import Field
 
-from opencode_memory.errors import ConflictError
+from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import Memory
 from opencode_memory.server.answers import Answer, memory_data
 from opencode_memory.server.call import Call
@@ -18,26 +19,43 @@ from opencode_memory.text.formatting import short_id
 
 _EXCERPT_BYTES: Final = 80
 _DONE: Final = "done"
+_NONE: Final = "none"
 
 
 @tool()
 def set_reminder(
     call: Call,
     memory_id: MemoryId,
-    when: Annotated[str | None, Field(max_length=64, description="3d, 2026-03-31, done")] = None,
+    when: Annotated[str | None, Field(max_length=64, description="3d, 2026-03-31, done, none")] = None,
     every_days: Annotated[int | None, Field(ge=1, le=3650)] = None,
     review: bool = False,
 ) -> Answer:
-    """Show a memory when due. review: ask if it still holds. when=done ends a due one; without when it is removed."""
+    """Show a memory when due. review: ask if it still holds. when=done ends a due one, when=none removes it."""
     memory = call.get_visible(memory_id)
-    if when is None:
+    word = None if when is None else when.strip().lower()
+    if word == _NONE:
+        if every_days is not None:
+            raise InvalidInputError(
+                "every_days: when=none removes the reminder; leave out one of them", field="every_days"
+            )
         return _answer(call, call.store.reminders.clear(memory.id, is_review=review))
-    if when.strip().lower() != _DONE:
-        due = parse_due(when, field="when", at=call.at)
+    if word != _DONE:
+        due = _find_due(when, every_days, at=call.at)
         return _answer(call, call.store.reminders.set(memory.id, due, every_days=every_days, is_review=review))
     if review:
         raise ConflictError("only the user ends a review: `opencode-memory remind done ID --review`")
     return _answer(call, call.store.reminders.advance(memory.id))
+
+
+def _find_due(when: str | None, every_days: int | None, *, at: datetime) -> datetime:
+    """Return when the reminder is due first; without ``when``, after the days of its repetition."""
+    if when is not None:
+        return parse_due(when, field="when", at=at)
+    if every_days is not None:
+        return at + timedelta(days=every_days)
+    error = InvalidInputError("when: is missing; it says when the memory is due", field="when")
+    error.hint = "give when, such as 3d, or every_days; when=none removes the reminder"
+    raise error
 
 
 def _answer(call: Call, memory: Memory) -> Answer:
