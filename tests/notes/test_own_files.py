@@ -1,4 +1,4 @@
-"""Ingest of files that this program wrote itself: skipped, so that no memory is stored twice."""
+"""Ingest and bootstrap skip files that this program wrote itself, so that no memory is stored twice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from opencode_memory import MemoryStore
 from opencode_memory.exchange import export_memories
 from opencode_memory.memory_file.frame import NEW
 from opencode_memory.mirror.page import EMPTY
+from opencode_memory.notes.bootstrap import bootstrap
 from opencode_memory.notes.folder import ingest
+from support.stores import texts
 
 NOT_OURS = {
     "manual.md": "# Manual\n\n<!-- opencode-memory:begin v2 0123456789abcdef -->\n<!-- opencode-memory:end -->\n",
@@ -75,3 +77,20 @@ def test_note_that_resembles_a_file_of_this_program_is_read(store: MemoryStore, 
     (folder / name).write_text(NOT_OURS[name])
     report = ingest(store, folder, top=folder)
     assert (report.files, report.skipped) == (1, ())
+
+
+def test_bootstrap_stores_no_memory_of_the_memory_file_again(store: MemoryStore, folder: Path) -> None:
+    (folder / ".opencode").mkdir()
+    store.remember("Bees like clover.", tags=["bee"])
+    name = _write_memory_file(store, folder / ".opencode")
+    (folder / "README.md").write_text("# Walrus\n\nIt swims.\n")
+    report = bootstrap(store, folder, project="walrus")
+    assert (report.files, report.added) == (("README.md",), 1)
+    assert [Path(skipped.file).name for skipped in report.skipped] == [name]
+    assert texts(store.list(project="*")).count("Bees like clover.") == 1
+
+
+def test_bootstrap_reads_a_memory_file_kept_by_hand(store: MemoryStore, folder: Path) -> None:
+    (folder / ".opencode").mkdir()
+    (folder / ".opencode" / "MEMORY.md").write_text(NOT_OURS["MEMORY.md"])
+    assert bootstrap(store, folder, project="walrus").files == (".opencode/MEMORY.md",)
