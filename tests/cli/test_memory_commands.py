@@ -21,6 +21,13 @@ def test_recall_finds_memory_by_meaning_and_explains_it(cli: CommandLine) -> Non
     assert "cosine" in answer.out
 
 
+def test_absolute_path_below_the_folder_is_the_relative_one(cli: CommandLine) -> None:
+    cli.ok("remember", f"The port stands in {cli.folder}/src/app.py.")
+    for file in ("src/app.py", f"{cli.folder}/src/app.py", (cli.folder / "src" / "app.py").as_uri()):
+        [hit] = cli.ok("recall", "port", "--entity", file, "--json").json["hits"]
+        assert hit["memory"]["entities"] == ["src/app.py"]
+
+
 def test_recall_json_has_the_fields_of_the_api(cli: CommandLine) -> None:
     id_of_memory = cli.remember("We chose PostgreSQL.", "-c", "decision", "--topic", "db", "-e", "PostgreSQL", "--pin")
     hit = cli.ok("recall", "PostgreSQL", "--json", "--explain").json["hits"][0]

@@ -460,3 +460,35 @@ def test_names_are_shown_as_one_writes_them_inside_the_project(name: str, shown:
 def test_bare_number_never_stands_for_a_merge_request() -> None:
     blocker = find_entities("Port 5128 is taken", project=PROJECT)
     assert not set(blocker) & set(find_entities("!5128 and #5128 were merged", project=PROJECT))
+
+
+TREE = "/work/tree"
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [
+        (f"{TREE}/src/app.py", "src/app.py"),
+        (f"`{TREE}/src/app.py:12`", "src/app.py"),
+        (f"@{TREE}/src/app.py", "src/app.py"),
+        (f"{TREE}//src/./x/../app.py", "src/app.py"),
+        (f"file://{TREE}/src/app.py#L3", "src/app.py"),
+        (f"file://localhost{TREE}/src/app.py", "src/app.py"),
+        (f"FILE:{TREE}/src/app.py", "src/app.py"),
+        (f"file://{TREE}/my%20notes", "my notes"),
+        (f"{TREE}/side/src/app.py", "src/app.py"),
+        (f"{TREE}/src", "src"),
+        (f"{TREE}/../other/app.py", f"{TREE}/../other/app.py"),
+        (f"{TREE}2/app.py", f"{TREE}2/app.py"),
+        (f"file://host{TREE}/src/app.py", f"file://host{TREE}/src/app.py"),
+        (TREE, TREE),
+    ],
+)
+def test_file_below_a_work_tree_has_its_relative_name(reference: str, name: str) -> None:
+    assert canonical(reference, project=PROJECT, work_trees=[TREE, f"{TREE}/side", "/"]) == name
+
+
+def test_files_of_a_text_below_a_work_tree_have_relative_names() -> None:
+    text = f"See {TREE}/src/a.py:3, `{TREE}/src/[id]/b.ts`, <file://{TREE}/c.md>, src/a.py and /etc/app/x.conf."
+    names = find_entities(text, project=PROJECT, work_trees=[TREE])
+    assert names == ("src/a.py", "src/[id]/b.ts", "c.md", "/etc/app/x.conf")

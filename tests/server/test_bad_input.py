@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from opencode_memory import MemoryStore
 from opencode_memory.config.sections import Tools
 from opencode_memory.server.tool_calls import select_tools
 from support.mcp import MODES, World
@@ -409,7 +410,7 @@ def test_bug_in_a_tool_is_logged_and_not_shown_to_the_client(
     def broken(*_: Any, **__: Any) -> Any:
         raise KeyError("a secret of /home/somebody")
 
-    monkeypatch.setattr(scene.world.store, "recall", broken, raising=False)
+    monkeypatch.setattr(MemoryStore, "recall", broken)
     with caplog.at_level(logging.ERROR, logger="opencode_memory"):
         text = scene.agent.refused("recall", query="x")
     assert "secret" not in text

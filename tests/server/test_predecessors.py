@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_memory import MemoryStore
 from opencode_memory.server.metrics import Metrics
 from opencode_memory.server.server_state import Background
 from support.mcp import Agent, World
@@ -199,7 +200,7 @@ def test_calls_are_counted_by_outcome(world: World, agent: Agent, monkeypatch: p
     agent.ok("recall", query="nothing")
     agent.refused("recall", query="walrus", limit=0)
     agent.refused("recall")
-    monkeypatch.setattr(world.store, "recall", lambda *_, **__: 1 / 0, raising=False)
+    monkeypatch.setattr(MemoryStore, "recall", lambda *_, **__: 1 / 0)
     agent.refused("recall", query="walrus")
     after = counted()
     assert {outcome: after[outcome] - before[outcome] for outcome in after} == {"ok": 2, "refused": 2, "error": 1}

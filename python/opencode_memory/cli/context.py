@@ -177,7 +177,9 @@ class Invocation:
                 self._note_unknown_project(store, self.config.project, is_created=creates_project)
             return store.for_project(self.config.project)
         projects = self._resolver(store)
-        return store.for_project(projects.ensure(self.folder) if creates_project else projects.find(self.folder))
+        project = projects.ensure(self.folder) if creates_project else projects.find(self.folder)
+        bound = store.for_project(project)
+        return bound if project is None else bound.in_work_trees(project, [self.work_tree or self.folder])
 
     def _note_unknown_project(self, store: MemoryStore, name: str, *, is_created: bool) -> None:
         """Tell the user that the option names no project. A command that creates it only tells of a similar name."""

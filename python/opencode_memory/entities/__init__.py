@@ -23,13 +23,14 @@ decorator is skipped. Parsing a reference that a user typed is lenient.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from opencode_memory.entities import commits, files, people, references, urls
 from opencode_memory.entities.blanking import read
 from opencode_memory.entities.forge import Home, home_of
+from opencode_memory.entities.work_trees import is_file_address, relative
 
 __all__ = ["canonical", "find_entities", "short"]
 
@@ -37,7 +38,7 @@ _MOST: Final = 50
 _NAME_CHARS: Final = 512
 
 
-def find_entities(text: str, *, project: str | None) -> tuple[str, ...]:
+def find_entities(text: str, *, project: str | None, work_trees: Sequence[str] = ()) -> tuple[str, ...]:
     """Find what a text names.
 
     Fenced code is not read. Of code in a line, files count, and a reference when it is all that the code holds. The
@@ -46,6 +47,7 @@ def find_entities(text: str, *, project: str | None) -> tuple[str, ...]:
     Args:
         text: Any text, usually Markdown.
         project: Name of the text's project; None for what belongs to no project.
+        work_trees: Absolute paths of the project's work trees. Files below them are named by their relative paths.
 
     Returns:
         Canonical names in the order of their first appearance, each once whatever its case, at most 50.
@@ -60,18 +62,20 @@ def find_entities(text: str, *, project: str | None) -> tuple[str, ...]:
         *_first(references.find(parts.prose, home)),
         *_first(commits.find(parts.prose, parts.quoted, home)),
         *_first(people.find(parts.spoken)),
-        *_first(files.find(parts.lines, parts.quoted)),
+        *_first((place, relative(name, work_trees)) for place, name in files.find(parts.lines, parts.quoted)),
+        *_first(_files_of_addresses(parts.addresses, work_trees)),
     )
     names = _once(name for _, name in sorted(found))
     return tuple(islice(names, _MOST))
 
 
-def canonical(reference: str, *, project: str | None) -> str:
+def canonical(reference: str, *, project: str | None, work_trees: Sequence[str] = ()) -> str:
     """Return the one name of what somebody refers to.
 
     Args:
         reference: What a person or a model typed, with or without the backticks or angle brackets of Markdown.
         project: Name of the project that the reference is made in; None for none.
+        work_trees: Absolute paths of the project's work trees. A file below one is named by its relative path.
 
     Returns:
         The name; of what is none of our kinds, the reference itself without the blanks around it.
@@ -80,12 +84,18 @@ def canonical(reference: str, *, project: str | None) -> str:
     'github.com/owner/repo#5'
     >>> canonical("./src/app.py:12", project=None)
     'src/app.py'
+    >>> canonical("/work/app/src/app.py", project=None, work_trees=["/work/app"])
+    'src/app.py'
     >>> canonical(" PostgreSQL ", project=None)
     'PostgreSQL'
     """
     reference = reference.strip()
-    name = _name(reference.strip("`<> \t"), home_of(project))
-    return reference if name is None else name
+    bare = reference.strip("`<> \t")
+    inside = relative(bare, work_trees)
+    name = _name(inside, home_of(project))
+    if name is not None:
+        return name
+    return reference if inside == bare else inside
 
 
 def short(name: str, *, project: str | None) -> str:
@@ -113,6 +123,13 @@ def _name(reference: str, home: Home | None) -> str | None:
         or files.parse(reference)
         or people.parse(reference)
     )
+
+
+def _files_of_addresses(addresses: Sequence[tuple[int, str]], work_trees: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Find the files of a work tree that are named by an address, such as ``file:///work/app/x.py``."""
+    for place, address in addresses:
+        if is_file_address(address) and (name := files.parse(relative(address, work_trees))) is not None:
+            yield place, name
 
 
 def _first(found: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:

@@ -3,6 +3,7 @@
 The disk is not read, so a file is recognised by its form: its name ends like files of sources, documents or settings,
 or is known, such as ``Makefile``. A name that is also a site or a product (``docs.rs``, ``Node.js``) is not a file.
 Paths are kept as written but for ``./``, ``x/..`` and the line after them; absolute paths are kept entirely.
+``work_trees`` shortens those below the work trees of a client.
 """
 
 from __future__ import annotations

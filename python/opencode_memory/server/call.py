@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_memory.config import paths
+from opencode_memory.entities import canonical
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Source, Trust
 
@@ -37,8 +38,8 @@ class Call:
 
     @property
     def store(self) -> MemoryStore:
-        """The store of the server."""
-        return self.state.store
+        """The store of the server, which knows the work trees of the client."""
+        return self._in_work_trees(self.state.store)
 
     @property
     def config(self) -> Config:
@@ -58,6 +59,12 @@ class Call:
     def resolve_project(self, requested: str | None) -> str | None:
         """Return the project of the call; see ``ClientScope.resolve_project``."""
         return self.client.resolve_project(requested, self.store)
+
+    def name_entity(self, reference: str, project: str | None) -> str:
+        """Return the canonical name of an entity that the client refers to in a project."""
+        client = self.client
+        trees = [tree.as_posix() for tree in client.folders] if project == client.project else []
+        return canonical(reference, project=project, work_trees=trees)
 
     def get_visible(self, id: str) -> Memory:
         """Return a memory that the client may see; see ``ClientScope.get_visible``."""
@@ -95,6 +102,10 @@ class Call:
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"{field}: {path!r} is not a usable path: {error}", field=field) from error
 
+    def _in_work_trees(self, store: MemoryStore) -> MemoryStore:
+        client = self.client
+        return store if client.project is None else store.in_work_trees(client.project, client.folders)
+
     def _resolve_allowed(self, path: Path) -> Path:
         projects = (folder for folder in self.client.folders if not _contains_home(folder))
         resolved = paths.confine(path, (self.exports, *projects, *self.state.allowed_folders))
@@ -124,8 +135,9 @@ class SessionCall(Call):
 
     @property
     def store(self) -> MemoryStore:
-        """The store of the server."""
-        return self.state.store.acting_as(Trust.USER) if self.is_typed else self.state.store
+        """The store of the server, which knows the work trees of the client."""
+        store = self.state.store.acting_as(Trust.USER) if self.is_typed else self.state.store
+        return self._in_work_trees(store)
 
     @property
     def source(self) -> Source:

@@ -147,6 +147,13 @@ def path(value: object, *, field: str) -> Path:
         raise InvalidInputError(f"{field}: {given!r:.80} cannot be a path: {error}", field=field) from error
 
 
+def folders(values: object, *, field: str) -> tuple[str, ...]:
+    """Require a sequence of folders; return their absolute paths, with slashes, without symbolic links resolved."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidInputError(f"{field}: must be a list of paths", field=field)
+    return tuple(Path(os.path.normpath(path(value, field=field).absolute())).as_posix() for value in values)
+
+
 def path_or_stream(value: object, *, field: str, method: str) -> Any:
     """Require a path, or a text stream that has ``method``."""
     return value if callable(getattr(value, method, None)) else path(value, field=field)

@@ -36,6 +36,7 @@ from opencode_memory.models import (
 )
 from opencode_memory.store import arguments, records
 from opencode_memory.store.backups import Backups
+from opencode_memory.store.batches import write_batch
 from opencode_memory.store.documents import Documents
 from opencode_memory.store.embedding_queue import EmbeddingQueue
 from opencode_memory.store.indexes import Indexes
@@ -53,6 +54,7 @@ from opencode_memory.store.selection import Filter, owner, select
 from opencode_memory.store.sessions import Sessions
 from opencode_memory.store.snapshots import remove_leftovers
 from opencode_memory.store.turns import Turns
+from opencode_memory.store.work_trees import NO_WORK_TREES, WorkTrees
 from opencode_memory.text.suggest import did_you_mean
 
 _log: Final = logging.getLogger(__name__)
@@ -72,23 +74,26 @@ class MemoryStore:
         project: str | None,
         zone: tzinfo | None,
         parent: MemoryStore | None = None,
+        work_trees: WorkTrees = NO_WORK_TREES,
     ) -> None:
         self._engine = engine
         # A bound store keeps its parent alive, because the parent's end closes the engine that both use.
         self._parent = parent
         self._project = project
         self._zone = zone
+        self._work_trees = work_trees
         self._queue = queue
         self.kv = KeyValues(engine, self._project)
         self.documents = Documents(engine)
-        self.sessions = Sessions(engine, self._project)
+        self.sessions = Sessions(engine, self._project, work_trees)
         self.jobs = Jobs(engine)
         self.operations = Operations(engine, self._queue.notify)
         self.ledger = Ledger(engine)
         self.projects = Projects(engine)
         self.indexes = Indexes(engine, self._queue)
         self.backups = Backups(engine, self._queue.notify)
-        self.rows = Rows(engine, partial(_write, engine, self._queue, project=project, zone=zone))
+        self._write = partial(write_batch, engine, queue, project=project, zone=zone, work_trees=work_trees)
+        self.rows = Rows(engine, self._write)
         self.learning = LearningState(engine, zone, self._queue.notify)
         self.reminders = Reminders(engine, project, zone)
         self.turns: Turns = Turns(engine, queue) if parent is None else parent.turns
@@ -113,11 +118,13 @@ class MemoryStore:
 
     def for_project(self, project: str | None) -> MemoryStore:
         """Return this store bound to a project. Both share their files, so closing one closes both."""
-        return self._bound(self._engine, arguments.project_name(project))
+        return self._bound(self._engine, arguments.project_name(project), self._work_trees)
 
     def acting_as(self, actor: Trust | str) -> MemoryStore:
         """Return this store for another writer, as ``open`` takes it. Closing one closes both."""
-        return self._bound(self._engine.acting_as(arguments.text(actor, field="actor")), self._project)
+        return self._bound(
+            self._engine.acting_as(arguments.text(actor, field="actor")), self._project, self._work_trees
+        )
 
     def in_one_operation(self) -> MemoryStore:
         """Return this store for writes that are one operation together, so that one ``undo`` takes back all of them.
@@ -125,15 +132,24 @@ class MemoryStore:
         Each write is still durable by itself, and other writers may write in between. On a store that it returned, it
         continues the same operation. Closing one closes both.
         """
-        return self._bound(self._engine.in_one_operation(), self._project)
+        return self._bound(self._engine.in_one_operation(), self._project, self._work_trees)
 
     @property
     def operation(self) -> int | None:
         """Number of the operation of ``in_one_operation``; None before its first change."""
         return self._engine.operation
 
-    def _bound(self, engine: Engine, project: str | None) -> MemoryStore:
-        return MemoryStore(engine, self._queue, project=project, zone=self._zone, parent=self._parent or self)
+    def in_work_trees(self, project: str, folders: Sequence[Path | str]) -> MemoryStore:
+        """Return this store for a client that works in these work trees of a project. Closing one closes both.
+
+        Files below the folders are named by their relative paths: in texts, as entities, and in claims.
+        """
+        trees: WorkTrees = {arguments.text(project, field="project"): arguments.folders(folders, field="folders")}
+        return self._bound(self._engine, self._project, trees)
+
+    def _bound(self, engine: Engine, project: str | None, work_trees: WorkTrees) -> MemoryStore:
+        parent = self._parent or self
+        return MemoryStore(engine, self._queue, project=project, zone=self._zone, parent=parent, work_trees=work_trees)
 
     @property
     def data_dir(self) -> Path:
@@ -273,7 +289,7 @@ class MemoryStore:
         if entities is not None:
             fields["entities"] = arguments.texts(entities, field="entities")
         elif content is not None:
-            fields["entities"] = records.entities_after_edit(self.get(id), fields["content"])
+            fields["entities"] = records.entities_after_edit(self.get(id), fields["content"], self._work_trees)
         if time is not None:
             fields["time"] = self._milliseconds(time, "time")
         if expires_at is not _UNCHANGED:
@@ -301,7 +317,7 @@ class MemoryStore:
             ConflictError: The writer is not the user, or a memory is not active or has another scope.
         """
         memories = [self.get(id_) for id_ in arguments.ids(ids)]
-        fields = records.fields_after_merge(memories, arguments.text(content, field="content"))
+        fields = records.fields_after_merge(memories, arguments.text(content, field="content"), self._work_trees)
         merged = self._engine.merge([memory.id for memory in memories], fields)
         self._queue.notify()
         return merged
@@ -572,27 +588,8 @@ class MemoryStore:
 
     # Inside
 
-    def _write(self, batch: Sequence[NewMemory | Mapping[str, Any]]) -> builtins.list[RememberResult]:
-        return _write(self._engine, self._queue, batch, project=self._project, zone=self._zone)
-
     def _milliseconds(self, value: Time | None, field: str) -> int | None:
         return arguments.whole(arguments.milliseconds(value, field=field, zone=self._zone), field=field)
 
     def _select(self, **filters: Unpack[Filter]) -> dict[str, Any]:
-        return select(default=self._project, zone=self._zone, **filters)
-
-
-def _write(
-    engine: Engine,
-    queue: EmbeddingQueue,
-    batch: Sequence[NewMemory | Mapping[str, Any]],
-    *,
-    project: str | None,
-    zone: tzinfo | None,
-) -> list[RememberResult]:
-    now_ms = engine.now_ms()
-    results = engine.remember_many(
-        [records.new_memory(memory, project=project, now_ms=now_ms, zone=zone) for memory in batch]
-    )
-    queue.notify()
-    return [records.remember_result(*found) for found in results]
+        return select(default=self._project, zone=self._zone, work_trees=self._work_trees, **filters)

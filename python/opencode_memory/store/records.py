@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
@@ -41,6 +42,7 @@ from opencode_memory.store.arguments import (
 )
 from opencode_memory.store.reports import Stats
 from opencode_memory.store.selection import owner
+from opencode_memory.store.work_trees import NO_WORK_TREES, WorkTrees
 from opencode_memory.text.suggest import did_you_mean
 
 _SOURCE_FIELDS: Final = tuple(field.name for field in fields(Source))
@@ -70,7 +72,12 @@ _PLAIN_FIELDS: Final = {
 
 
 def new_memory(
-    given: NewMemory | Mapping[str, Any], *, project: str | None, now_ms: int, zone: tzinfo | None
+    given: NewMemory | Mapping[str, Any],
+    *,
+    project: str | None,
+    now_ms: int,
+    zone: tzinfo | None,
+    work_trees: WorkTrees = NO_WORK_TREES,
 ) -> dict[str, Any]:
     """Validate a new memory and convert it for the engine.
 
@@ -81,6 +88,7 @@ def new_memory(
         project: The project of a memory that names neither project nor scope.
         now_ms: The current time, for ``ttl_seconds``.
         zone: Zone of times that name none.
+        work_trees: The work trees of projects, below which files are named by relative paths.
 
     Raises:
         InvalidInputError: A field is unknown, missing, of the wrong type, or contradicts another.
@@ -99,7 +107,7 @@ def new_memory(
         "project": project,
         "expires_at": _end(given, now_ms, zone),
         "source": _source(given.source),
-        "entities": _entities(given, project),
+        "entities": _entities(given, project, work_trees.get(project, ())),
         "metadata": json_object(given.metadata, field="metadata"),
         "stored_at": whole(stored_at, field="stored_at"),
     }
@@ -117,29 +125,32 @@ def _from_mapping(fields: dict[str, Any]) -> NewMemory:
     return NewMemory(**fields)
 
 
-def _entities(given: NewMemory, project: str | None) -> list[str]:
+def _entities(given: NewMemory, project: str | None, trees: Sequence[str]) -> list[str]:
     """Return the given entities, and those that the text names. An imported memory keeps its own entities only."""
     from opencode_memory.entities import canonical, find_entities  # noqa: PLC0415  only writing needs them
 
-    named = [canonical(name, project=project) for name in texts(given.entities, field="entities")]
-    found = find_entities(given.content, project=project) if given.id is None else ()
+    named = [canonical(name, project=project, work_trees=trees) for name in texts(given.entities, field="entities")]
+    found = find_entities(given.content, project=project, work_trees=trees) if given.id is None else ()
     # The engine refuses too many given entities. Found ones are only added up to its limit.
     return list(dict.fromkeys([*named, *found]))[: max(len(named), MOST_ENTITIES)]
 
 
-def entities_after_edit(before: Memory, content: str) -> list[str]:
+def entities_after_edit(before: Memory, content: str, work_trees: WorkTrees) -> list[str]:
     """Return the entities after an edit: given ones stay, and those found in the old text are replaced."""
     from opencode_memory.entities import find_entities  # noqa: PLC0415  few edits need it
 
-    named_before = set(find_entities(before.content, project=before.project))
+    find = partial(find_entities, project=before.project)
+    trees = work_trees.get(before.project, ())
+    # Another client may have written the old text, whose paths then stayed absolute.
+    named_before = {*find(before.content), *find(before.content, work_trees=trees)}
     given = [name for name in before.entities if name not in named_before]
-    return list(dict.fromkeys([*given, *find_entities(content, project=before.project)]))[:MOST_ENTITIES]
+    return list(dict.fromkeys([*given, *find(content, work_trees=trees)]))[:MOST_ENTITIES]
 
 
-def fields_after_merge(memories: Sequence[Memory], content: str) -> dict[str, Any]:
+def fields_after_merge(memories: Sequence[Memory], content: str, work_trees: WorkTrees) -> dict[str, Any]:
     """Return the fields of the memory that takes the place of several, with this text."""
     tags = dict.fromkeys(tag for memory in memories for tag in memory.tags)
-    entities = dict.fromkeys(name for memory in memories for name in entities_after_edit(memory, content))
+    entities = dict.fromkeys(name for memory in memories for name in entities_after_edit(memory, content, work_trees))
     return {"content": content, "tags": [*tags][:MOST_ENTITIES], "entities": [*entities][:MOST_ENTITIES]}
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Scope, ScopeKind, Time
 from opencode_memory.store.arguments import flag, milliseconds, optional_text, text, texts, whole
+from opencode_memory.store.work_trees import NO_WORK_TREES, WorkTrees
 from opencode_memory.text.suggest import did_you_mean
 
 
@@ -78,6 +79,7 @@ def select(
     *,
     default: str | None,
     zone: tzinfo | None,
+    work_trees: WorkTrees = NO_WORK_TREES,
     project: str | None = None,
     scope: Scope | str | None = None,
     category: str | Sequence[str] | None = None,
@@ -93,6 +95,7 @@ def select(
     """Validate a ``Filter`` and convert it for the engine.
 
     ``default`` is the project of the store, for a filter that names none; ``zone`` is the zone of times that name none.
+    ``work_trees`` are those of the client, below which an entity is named by its relative path.
     """
     reach = _scope_of(scope, optional_text(project, field="project"), default)
     return {
@@ -104,7 +107,7 @@ def select(
         "since": whole(milliseconds(since, field="since", zone=zone), field="since"),
         "until": whole(milliseconds(until, field="until", zone=zone), field="until"),
         "created_before": whole(milliseconds(older_than, field="older_than", zone=zone), field="older_than"),
-        "entity": _entity(entity, reach.name),
+        "entity": _entity(entity, reach.name, work_trees),
         "tag": optional_text(tag, field="tag"),
         "with_expired": flag(with_expired, field="with_expired"),
         "pinned_only": flag(pinned, field="pinned"),
@@ -141,13 +144,14 @@ def _unknown_scope(scope: object) -> InvalidInputError:
     )
 
 
-def _entity(entity: str | None, project: str | None) -> str | None:
+def _entity(entity: str | None, project: str | None, work_trees: WorkTrees) -> str | None:
     """Return the canonical name of an entity."""
     if entity is None:
         return None
     from opencode_memory.entities import canonical  # noqa: PLC0415  few queries name an entity
 
-    return canonical(text(entity, field="entity"), project=None if project == ALL_PROJECTS else project)
+    owner = None if project == ALL_PROJECTS else project
+    return canonical(text(entity, field="entity"), project=owner, work_trees=work_trees.get(owner, ()))
 
 
 def _names(value: str | Sequence[str] | None, *, field: str) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory.entities import canonical
 from opencode_memory.models import Claim, Claimed, Session
 from opencode_memory.store import arguments
+from opencode_memory.store.work_trees import NO_WORK_TREES, WorkTrees
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -25,9 +26,10 @@ class Sessions:
     Every method takes ``project``, by default the store's own. Without a project, the sessions without one are meant.
     """
 
-    def __init__(self, engine: Engine, project: str | None) -> None:
+    def __init__(self, engine: Engine, project: str | None, work_trees: WorkTrees = NO_WORK_TREES) -> None:
         self._engine = engine
         self._project = project
+        self._work_trees = work_trees
 
     def start(
         self,
@@ -93,7 +95,7 @@ class Sessions:
         """
         owner = self._owner(project)
         found = self._engine.claim(
-            owner, arguments.text(session, field="session_id"), _item(item, owner), _lease_ms(lease_seconds)
+            owner, arguments.text(session, field="session_id"), self._item(item, owner), _lease_ms(lease_seconds)
         )
         before = found["taken_over_from"]
         return Claimed(
@@ -111,14 +113,14 @@ class Sessions:
             ConflictError: Another session has it.
         """
         owner = self._owner(project)
-        return self._engine.release(owner, arguments.text(session, field="session_id"), _item(item, owner))
+        return self._engine.release(owner, arguments.text(session, field="session_id"), self._item(item, owner))
 
     def _owner(self, project: str | None) -> str | None:
         return self._project if project is None else arguments.text(project, field="project")
 
-
-def _item(item: str, project: str | None) -> str:
-    return canonical(arguments.text(item, field="item_ref"), project=project)
+    def _item(self, item: str, project: str | None) -> str:
+        trees = self._work_trees.get(project, ())
+        return canonical(arguments.text(item, field="item_ref"), project=project, work_trees=trees)
 
 
 def _lease_ms(seconds: float) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from opencode_memory import MemoryStore
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.server.plugin.json_rpc import INTERNAL_ERROR
 from support import processes
@@ -100,7 +101,7 @@ def test_internal_error_of_a_tool_is_logged_and_not_sent(
     def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("the secret of the store")
 
-    monkeypatch.setattr(world.store, "list", broken, raising=False)
+    monkeypatch.setattr(MemoryStore, "list", broken)
     answer = plugin.ask("tool", sessionID="ses_1", tool="memory-read", arguments={})
     assert answer["is_error"] is True
     assert "secret" not in answer["text"]

@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from opencode_memory import entities
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.models import ALL_PROJECTS
 from opencode_memory.server.answers import Answer, join_lines
@@ -25,7 +24,7 @@ def enrich_entity(
     where = call.resolve_project(project)
     if where == ALL_PROJECTS:
         raise InvalidInputError("project: name one project, which gets the fact", field="project")
-    name = entities.canonical(entity_ref, project=where)
+    name = call.name_entity(entity_ref, where)
     if not call.config.forge.enabled:
         error = ConflictError(f"{one_line(name, 120)} cannot be enriched: forge.enabled is off, so nothing was sent")
         error.hint = "get_context lists the memories about it; the user can set forge.enabled"

@@ -93,7 +93,7 @@ def recall(
         category=category,
         since=None if since is None else parse_when(since, field="since", at=call.at),
         until=None if until is None else parse_when(until, field="until", at=call.at, end_of_day=True),
-        entity=None if entity is None else entities.canonical(entity, project=where),
+        entity=None if entity is None else call.name_entity(entity, where),
     )
     hits = search(limit=limit)
     call.state.count_recall(found=bool(hits))
@@ -139,7 +139,7 @@ def get_context(
 ) -> Answer:
     """List memories about a merge request, issue, epic, person or file."""
     where = call.resolve_project(project)
-    name = entities.canonical(entity_ref, project=where)
+    name = call.name_entity(entity_ref, where)
     found, total = _list_about(call, name, entity_ref, where)
     shown = entities.short(name, project=where)
     if not found:
