@@ -42,6 +42,17 @@ def test_memory_is_found_by_any_spelling_of_its_file(agent: Agent, spellings: li
         assert len(agent.recall("walrus", entity=file)) == len(ids)
 
 
+def test_memory_that_was_stored_with_an_absolute_path_is_found(
+    world: World, agent: Agent, spellings: list[str]
+) -> None:
+    # This store knows no work trees, as an earlier version.
+    old = world.store.remember(f"The walrus sleeps, see {spellings[1]}", project="gitlab.com/group/walrus")
+    assert world.store.get(old.id).entities == (spellings[1],)
+    for file in spellings:
+        reply = agent.ok("get_context", entity_ref=file)
+        assert ([memory["id"] for memory in reply.data["memories"]], reply.data["total"]) == ([old.id], 1), file
+
+
 def test_given_and_edited_entities_are_relative(world: World, agent: Agent, folder: Path) -> None:
     id_ = agent.remember("The walrus sleeps", entities=[f"{folder}/src/app.py"])
     assert world.store.get(id_).entities == ("src/app.py",)

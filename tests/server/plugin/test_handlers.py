@@ -167,7 +167,7 @@ def test_server_ends_at_once_and_keeps_acknowledged_writes(tmp_path: Path) -> No
     home = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
     process = subprocess.Popen(
         [sys.executable, "-m", "opencode_memory.cli", "serve", "--no-worker", "--port", "0"],
-        env=processes.environment(PYTHONWARNINGS="default", OPENCODE_MEMORY_LOG_LEVEL="info", **home),
+        env=processes.environment(PYTHONWARNINGS="default", **home),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

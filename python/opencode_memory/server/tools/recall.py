@@ -35,6 +35,7 @@ from opencode_memory.server.tools.argument_types import (
     SourceName,
     When,
 )
+from opencode_memory.store.selection import Filter
 from opencode_memory.text.clock import age, parse_when
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count, short_id
@@ -155,21 +156,24 @@ def get_context(
 def _list_about(call: Call, name: str, reference: str, project: str | None) -> tuple[list[Memory], int]:
     """Return the newest memories about an entity, and how many there are.
 
-    A global memory has no project that completes a short form such as ``!12``, so it is found by the short form too.
+    A global memory has no project that completes a short form such as ``!12``, so it is found by the short form too. An
+    earlier version named files by their absolute paths also below the work tree.
     """
-    most = _MOST_OF_AN_ENTITY
-    found, total = (
-        call.store.list(entity=name, project=project, limit=most),
-        call.store.count(entity=name, project=project),
-    )
+    # The names are complete, so the store must not read them as references of the client.
+    store, most = call.state.store, _MOST_OF_AN_ENTITY
     bare = entities.canonical(reference, project=None)
-    if bare == name:
-        return found, total
-    ids = {memory.id for memory in found}
-    others = call.store.list(entity=bare, scope=ScopeKind.GLOBAL, limit=most)
-    new = [memory for memory in others if memory.id not in ids]
-    newest = sorted((*found, *new), key=lambda memory: memory.created_at, reverse=True)
-    return newest[:most], total + call.store.count(entity=bare, scope=ScopeKind.GLOBAL) - (len(others) - len(new))
+    wanted: list[Filter] = [{"entity": name, "project": project}]
+    wanted += [{"entity": f"{folder.as_posix()}/{name}", "project": project} for folder in call.client.folders]
+    if bare != name:
+        wanted.append({"entity": bare, "scope": ScopeKind.GLOBAL})
+    found: dict[str, Memory] = {}
+    total = 0
+    for filters in wanted:
+        memories = store.list(limit=most, **filters)
+        total += store.count(**filters) - sum(memory.id in found for memory in memories)
+        found |= {memory.id: memory for memory in memories}
+    newest = sorted(found.values(), key=lambda memory: memory.created_at, reverse=True)
+    return newest[:most], total
 
 
 @tool(reads=True, core=True, answers=shape(memories="array"))
