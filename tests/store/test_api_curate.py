@@ -295,3 +295,13 @@ def test_two_handles_see_each_others_changes_at_once(open_store) -> None:
     assert (recalled(one, "walrus"), recalled(one, "heron")) == ([], ["a heron"])
     one.delete(id)
     assert recalled(two, "heron") == []
+
+
+def test_edited_entities_have_full_names(store: MemoryStore) -> None:
+    project = "gitlab.com/group/walrus"
+    id_ = store.remember("The walrus sleeps", project=project).id
+    bound = store.in_work_trees(project, ["/work/walrus"])
+    assert bound.edit(id_, entities=["!12", "/work/walrus/src/app.py"]).entities == (f"{project}!12", "src/app.py")
+    assert [memory.id for memory in store.list(project=project, entity="!12")] == [id_]
+    # A moved memory means the items of its new project.
+    assert store.edit(id_, entities=["!12"], project="gitlab.com/group/seal").entities == ("gitlab.com/group/seal!12",)

@@ -286,9 +286,7 @@ class MemoryStore:
             fields["topic"] = arguments.optional_text(topic, field="topic")
         if tags is not None:
             fields["tags"] = arguments.texts(tags, field="tags")
-        if entities is not None:
-            fields["entities"] = arguments.texts(entities, field="entities")
-        elif content is not None:
+        if entities is None and content is not None:
             fields["entities"] = records.entities_after_edit(self.get(id), fields["content"], self._work_trees)
         if time is not None:
             fields["time"] = self._milliseconds(time, "time")
@@ -298,6 +296,9 @@ class MemoryStore:
             fields["metadata"] = arguments.json_object(metadata, field="metadata") or "{}"
         if scope is not None or project is not None:
             fields["project"] = owner(scope, arguments.optional_text(project, field="project"), self._project)
+        if entities is not None:
+            where = fields["project"] if "project" in fields else self.get(id).project
+            fields["entities"] = records.given_entities(entities, where, self._work_trees)
         if trust is not None:
             fields["trust"] = arguments.text(trust, field="trust")
         if arguments.flag(verified, field="verified"):

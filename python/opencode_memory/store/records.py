@@ -107,7 +107,7 @@ def new_memory(
         "project": project,
         "expires_at": _end(given, now_ms, zone),
         "source": _source(given.source),
-        "entities": _entities(given, project, work_trees.get(project, ())),
+        "entities": _entities(given, project, work_trees),
         "metadata": json_object(given.metadata, field="metadata"),
         "stored_at": whole(stored_at, field="stored_at"),
     }
@@ -125,14 +125,23 @@ def _from_mapping(fields: dict[str, Any]) -> NewMemory:
     return NewMemory(**fields)
 
 
-def _entities(given: NewMemory, project: str | None, trees: Sequence[str]) -> list[str]:
+def _entities(given: NewMemory, project: str | None, work_trees: WorkTrees) -> list[str]:
     """Return the given entities, and those that the text names. An imported memory keeps its own entities only."""
-    from opencode_memory.entities import canonical, find_entities  # noqa: PLC0415  only writing needs them
+    from opencode_memory.entities import find_entities  # noqa: PLC0415  only writing needs it
 
-    named = [canonical(name, project=project, work_trees=trees) for name in texts(given.entities, field="entities")]
+    trees = work_trees.get(project, ())
+    named = given_entities(given.entities, project, work_trees)
     found = find_entities(given.content, project=project, work_trees=trees) if given.id is None else ()
     # The engine refuses too many given entities. Found ones are only added up to its limit.
     return list(dict.fromkeys([*named, *found]))[: max(len(named), MOST_ENTITIES)]
+
+
+def given_entities(given: Sequence[str], project: str | None, work_trees: WorkTrees) -> list[str]:
+    """Return the full names of entities that a caller gives for a memory of a project."""
+    from opencode_memory.entities import canonical  # noqa: PLC0415  few edits need it
+
+    trees = work_trees.get(project, ())
+    return [canonical(name, project=project, work_trees=trees) for name in texts(given, field="entities")]
 
 
 def entities_after_edit(before: Memory, content: str, work_trees: WorkTrees) -> list[str]:
