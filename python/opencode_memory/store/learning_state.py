@@ -12,7 +12,7 @@ from datetime import tzinfo
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.models import NewMemory, RememberResult, RememberStatus
+from opencode_memory.models import NewMemory, RememberResult
 from opencode_memory.store import arguments, records
 
 if TYPE_CHECKING:
@@ -169,12 +169,7 @@ class LearningState:
         )
         if written:
             self._on_write()
-        return [
-            RememberResult(
-                id=id_, status=RememberStatus(status), redactions=tuple(redactions), replaced=tuple(replaced)
-            )
-            for id_, status, redactions, replaced in written
-        ]
+        return [records.remember_result(*found) for found in written]
 
 
 def _key(name: str) -> bytes:
