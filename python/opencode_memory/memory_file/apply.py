@@ -7,11 +7,13 @@ becomes a candidate for review and changes no existing memory. A file of a proje
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.learning.rejections import record_rejection, withdraw_rejection
+from opencode_memory.learning.review import REPLACES
 from opencode_memory.memory_file.bullet_text import one_line
 from opencode_memory.memory_file.diff import Change, Kind, Known
 from opencode_memory.memory_file.disk import RELATIVE
@@ -87,7 +89,7 @@ def apply_changes(
 
 
 def propose(store: MemoryStore, changes: Iterable[Change], done: Done, *, project: str, dry_run: bool) -> None:
-    """Propose changes for review; only new memories are written, as candidates.
+    """Propose changes for review: new memories and new texts are written as candidates, deletions are only reported.
 
     Args:
         store: The store of the memories.
@@ -98,8 +100,8 @@ def propose(store: MemoryStore, changes: Iterable[Change], done: Done, *, projec
     """
     refused: Collection[str] | None = None
     for change in changes:
-        if change.kind is not Kind.ADD or change.content is None:
-            done.proposed.append(to_bullet_change(change))
+        if change.kind not in {Kind.ADD, Kind.EDIT} or change.content is None:
+            done.proposed.append(to_bullet_change(change, reason="it is not applied; archive the memory yourself"))
             continue
         refused = texts_put_away(store, project) if refused is None else refused
         # Do not propose a memory again after the user rejected it; otherwise every checkout would.
@@ -109,12 +111,24 @@ def propose(store: MemoryStore, changes: Iterable[Change], done: Done, *, projec
             done.proposed.append(to_bullet_change(change))
             continue
         try:
-            stored = _remember(store, change, project=project, trust=Trust.IMPORTED, status=Status.CANDIDATE)
-        except InvalidInputError as error:
+            stored = _propose(store, change, project=project)
+        except (InvalidInputError, ConflictError, NotFoundError) as error:
             done.proposed.append(to_bullet_change(change, reason=str(error)))
             continue
         if store.get(stored).status is Status.CANDIDATE:
             done.proposed.append(to_bullet_change(change, id=stored))
+
+
+def _propose(store: MemoryStore, change: Change, *, project: str) -> str:
+    """Store the text of a change as a candidate, which takes the place of an edited memory if the user accepts it."""
+    if change.kind is Kind.ADD or change.id is None:
+        return _remember(store, change, project=project, trust=Trust.IMPORTED, status=Status.CANDIDATE)
+    edited = store.get(change.id)
+    if edited.scope is ScopeKind.GLOBAL:
+        raise ConflictError(f"memory {short_id(edited.id)} is global, which the file of one project does not change")
+    change = replace(change, category=change.category or edited.category)
+    about = {REPLACES: edited.id}
+    return _remember(store, change, project=project, trust=Trust.IMPORTED, status=Status.CANDIDATE, metadata=about)
 
 
 def _add(store: MemoryStore, change: Change, done: Done, *, project: str, dry_run: bool) -> None:
@@ -125,7 +139,15 @@ def _add(store: MemoryStore, change: Change, done: Done, *, project: str, dry_ru
     done.added.append(to_bullet_change(change, id=stored))
 
 
-def _remember(store: MemoryStore, change: Change, *, project: str, trust: Trust, status: Status) -> str:
+def _remember(
+    store: MemoryStore,
+    change: Change,
+    *,
+    project: str,
+    trust: Trust,
+    status: Status,
+    metadata: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     return store.remember(
         change.content or "",
         category=change.category or PLAIN.category,
@@ -133,6 +155,7 @@ def _remember(store: MemoryStore, change: Change, *, project: str, trust: Trust,
         source=_SOURCE,
         trust=trust,
         status=status,
+        metadata=dict(metadata),
     ).id
 
 

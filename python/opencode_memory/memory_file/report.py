@@ -60,7 +60,7 @@ class MemoryFileReport:
         edited: Memories whose text or category the user changed.
         archived: Memories whose bullets the user deleted.
         restored: Memories whose bullets the user put back.
-        proposed: Changes that came with git, or too many to be intended: new memories wait as candidates; edits and
+        proposed: Changes that came with git, or too many to be intended: new memories and new texts wait as candidates;
             deletions were not applied.
         unclear: Bullets that cannot be interpreted; they stay as they are.
         shown: Number of memories that the file shows.
