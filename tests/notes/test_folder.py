@@ -327,6 +327,25 @@ def test_exports_of_the_store_are_refused(store: MemoryStore, notes: Path) -> No
     assert counts(run(store, store.data_dir)) == (0, 0, 0, 0)
 
 
+@pytest.mark.parametrize("how", ["replaced", "merged"])
+def test_unchanged_section_that_was_superseded_is_not_read_again(store: MemoryStore, notes: Path, how: str) -> None:
+    (notes / "a.md").write_text("The API server listens on port 8080.\n")
+    run(store, notes)
+    [old] = store.list()
+    if how == "replaced":
+        store.remember("The API server no longer listens on port 8080, it listens on port 9090 instead.")
+    else:
+        store.merge([store.remember("The port is high.").id, old.id], "The port of the API is 9090.")
+    assert store.get(old.id).status is Status.SUPERSEDED
+    assert counts(run(store, notes)) == (0, 0, 1, 0)
+    assert len(store.list()) == 1
+    (notes / "a.md").write_text("The API server listens on port 7070.\n")
+    assert counts(run(store, notes)) == (1, 0, 0, 0)
+    (notes / "a.md").unlink()
+    assert counts(run(store, notes)) == (0, 0, 0, 1)
+    assert store.get(old.id).status is Status.SUPERSEDED
+
+
 def test_one_undo_takes_an_ingest_back(store: MemoryStore, notes: Path) -> None:
     (notes / "a.md").write_text("# A\n\nabout a\n\n# B\n\nabout b\n\n# C\n\nabout c\n")
     run(store, notes)

@@ -211,8 +211,8 @@ def _needs_write(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) 
         tally.topics.add(topic)
         tally.unchanged += 1
         return False
-    if before is None or before.status is Status.CANDIDATE:
-        # A topic is unique among active memories only, so a waiting candidate is replaced and not updated.
+    if before is None or before.status in {Status.CANDIDATE, Status.SUPERSEDED}:
+        # A topic is unique among active memories only, so the section's new text becomes a new memory.
         tally.added += 1
     else:
         tally.topics.add(topic)
@@ -231,7 +231,7 @@ def _is_gone(topic: str, memory: _Known, name: str, base: Path | None, tally: _T
     if file != name and not is_note(below[-1]):
         # So are files with another ending, for example .txt.
         was_unread |= os.path.lexists(locate_file(file, base))
-    return memory.status is not Status.ARCHIVED and topic not in tally.topics and not was_unread
+    return memory.status in {Status.ACTIVE, Status.CANDIDATE} and topic not in tally.topics and not was_unread
 
 
 def _restore_archived(
@@ -249,8 +249,8 @@ def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str,
     """Return the memories of a file or folder from earlier ingests, by topic."""
     scope = Scope.owned_by(project)
     known: dict[str, _Known] = {}
-    # In this order an active memory replaces a candidate, and that an archived memory of the same topic.
-    for status in (Status.ARCHIVED, Status.CANDIDATE, Status.ACTIVE):
+    # In this order an active memory replaces a candidate, and that one that was put away, of the same topic.
+    for status in (Status.SUPERSEDED, Status.ARCHIVED, Status.CANDIDATE, Status.ACTIVE):
         offset = 0
         while page := store.list(scope=scope, status=status, limit=_PAGE, offset=offset):
             offset += len(page)
