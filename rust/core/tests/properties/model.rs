@@ -170,7 +170,15 @@ impl Model {
                 after.expires_at = twin.expires_at.zip(new.expires_at).map(|(old, new)| old.max(new));
                 after
             }
-            (_, Some(held)) => Item { pinned: held.pinned || new.pinned, ..new },
+            (_, Some(held)) => {
+                let keeps = !self.is_expired(held);
+                Item {
+                    pinned: held.pinned || new.pinned,
+                    category: if keeps && new.category == Category::Fact { held.category } else { new.category },
+                    tags: if keeps && new.tags.is_empty() { held.tags.clone() } else { new.tags },
+                    ..new
+                }
+            }
             (_, None) => new,
         };
         self.change(id, Some(after))
