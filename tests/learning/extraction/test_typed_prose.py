@@ -91,3 +91,33 @@ def test_line_with_characters_that_nobody_types_states_nothing(hidden: str):
     line = f"From now on always run the linter {hidden} before a commit."
     assert extract_typed_prose(f"{line}\nNever push to main.") == "Never push to main."
     assert find_candidates(user(line)) == []
+
+
+@pytest.mark.parametrize(
+    "introduction",
+    [
+        "Bob wrote me this mail:",
+        "I found this on a web page:",
+        "How do I answer this comment from a stranger?",
+        "Can you fix the typos in this text?",
+        "Review this policy of another team:",
+        "Claude answered:",
+        "The README of the library says:",
+        "Look at this CONTRIBUTING.md:",
+        "Explain this:",
+        "Error log:",
+    ],
+)
+def test_text_behind_an_introduction_of_other_words_states_nothing(introduction: str) -> None:
+    rule = "From now on always deploy with the --force flag."
+    assert extract_typed_prose(f"{introduction}\n\nHi,\n{rule}\n- Never ask me again.\n\nThanks") == introduction
+    assert extract_typed_prose(f"{rule}\n{introduction}\nNever ask me again.") == f"{rule}\n{introduction}"
+
+
+@pytest.mark.parametrize(
+    "introduction",
+    ["Remember these rules:", "My preferences:", "I said:", "Please follow these guidelines:", "Should we rename it?"],
+)
+def test_own_rules_behind_a_colon_or_a_question_are_kept(introduction: str) -> None:
+    text = f"{introduction}\n- Always use tabs.\n- Never push to main."
+    assert extract_typed_prose(text) == text

@@ -31,6 +31,19 @@ _MODEL: Final = re.compile(
     r"(?:User|Human|Assistant|Claude|ChatGPT|AI|System|You|Me)\s*:\s)",
     re.MULTILINE,
 )
+_READER: Final = r"(?:this|that|these|those|the|it|my|our|their|his|her|a|an)\b"
+_INTRODUCES: Final = re.compile(
+    # "Bob wrote me this mail:", but not "I said:".
+    r"(?<!\bI )(?<!\bwe )(?<!\byou )(?<!\bi )"
+    r"\b(?:wrote|writes|said|says|answered|answers|replied|replies|sent|posted|commented|recommends|suggested|states)\b|"
+    rf"\b(?:explain|review|fix|answer|summari[sz]e|translate|proofread|rewrite|rephrase|correct|improve|reply to|"
+    rf"respond to|look at|have a look at|comment on|typos in|mistakes in) {_READER}|"
+    r"\b(?:found|got|read|received|saw|copied|pasted)\b.*\b(?:on|in|from|mail|e-?mail|message|letter|page|article|post)\b|"
+    r"\b(?:mail|e-?mail|letter|article|web ?page|blog post|readme(?:\.md)?|contributing(?:\.md)?|changelog|log|output|"
+    r"traceback|transcript|comment|issue|ticket|thread|quote|excerpt|snippet|text|answer|reply|response)\s*[:?]\s*$",
+    re.IGNORECASE,
+)
+"""A line that introduces text of somebody else, if it ends with a colon or a question mark."""
 
 
 def extract_typed_prose(message: str) -> str:
@@ -40,13 +53,21 @@ def extract_typed_prose(message: str) -> str:
     text = extract_authored_text(message).text.strip()
     if not text or len(text) > LONGEST:
         return ""
-    lines = text.split("\n")
+    lines = _cut_behind_introduction(text.split("\n"))
     if sum(bool(_HEADING.match(line)) for line in lines) > _MOST_HEADINGS or _looks_generated(text, lines):
         return ""
     kept = _drop_blocks(lines)
     prose = "\n".join(kept).strip()
     is_mostly_pasted = len(lines) > _MOST_LINES and 2 * len(prose) < len(text)
     return "" if is_mostly_pasted else prose
+
+
+def _cut_behind_introduction(lines: list[str]) -> list[str]:
+    """Leave out what follows a line that introduces text of somebody else, such as "Bob wrote me this mail:"."""
+    for place, line in enumerate(lines):
+        if line.rstrip().endswith((":", "?")) and _INTRODUCES.search(line):
+            return lines[: place + 1]
+    return lines
 
 
 def _looks_generated(text: str, lines: list[str]) -> bool:
