@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from opencode_memory import InvalidInputError, Memory, MemoryStore, Status
 from opencode_memory.exchange import export_memories
+from opencode_memory.learning.review import accept, reject
 from opencode_memory.notes.folder import IngestReport, ingest
 
 NOTE = "intro\n\n# A\n\nabout a\n\n## X\n\nfirst\n\n## X\n\nsecond\n"
@@ -325,6 +326,28 @@ def test_exports_of_the_store_are_refused(store: MemoryStore, notes: Path) -> No
             run(store, path)
         assert caught.value.hint == "use import to read exports"
     assert counts(run(store, store.data_dir)) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("decide", [accept, reject, None])
+def test_new_text_of_a_section_that_the_user_edited_is_proposed_once(
+    store: MemoryStore, notes: Path, decide: Callable[[MemoryStore, Memory], object] | None
+) -> None:
+    (notes / "a.md").write_text("The queue has ten jobs.\n")
+    run(store, notes)
+    [read] = store.list()
+    store.edit(read.id, content="The queue has twelve jobs.", trust="user")
+    (notes / "a.md").write_text("The queue has twenty jobs.\n")
+    report = run(store, notes)
+    assert (counts(report), len(report.skipped)) == ((0, 0, 0, 0), 1)
+    [waiting] = store.list(status="candidate")
+    if decide is not None:
+        decide(store, waiting)
+    for _ in range(2):
+        report = run(store, notes)
+        assert (counts(report), report.skipped) == ((0, 0, 1, 0), ())
+    assert len(store.list(status="candidate")) == (1 if decide is None else 0)
+    wanted = "The queue has twenty jobs.\n" if decide is accept else "The queue has twelve jobs."
+    assert [memory.content for memory in store.list()] == [wanted]
 
 
 @pytest.mark.parametrize("how", ["replaced", "merged"])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.learning.review import REPLACES
 from opencode_memory.models import NewMemory, RememberStatus, Scope, Status
 from opencode_memory.notes.files import Skipped, find_notes
 from opencode_memory.notes.note_memories import (
@@ -28,6 +29,7 @@ from opencode_memory.notes.note_memories import (
 )
 from opencode_memory.notes.tree import is_note
 from opencode_memory.projects.identity import real
+from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.models import Memory
@@ -144,9 +146,17 @@ def ingest(
     if dry_run:
         _consume(changes)
     else:
-        results = store.remember_many(_restore_archived(store, known, changes), batch_size=_BATCH)
-        if kept := sum(result.status is RememberStatus.KEPT for result in results):
-            reason = f"{kept} memories have higher trust, so the file's text waits for review"
+        written: list[tuple[str, Mapping[str, Any]]] = []
+        results = store.remember_many(_restore_archived(store, known, changes, written), batch_size=_BATCH)
+        kept = 0
+        for result, (topic, mark) in zip(results, written, strict=True):
+            if result.status is RememberStatus.KEPT:
+                kept += 1
+                if (held := known.get(topic)) is not None:
+                    tally.updated -= 1
+                    _note_proposal(store, result.id, mark, held)
+        if kept:
+            reason = f"{format_count(kept, 'memory')} of higher trust stayed; the file's text waits for review"
             tally.skipped.append(Skipped(str(path), reason))
     gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, name, base, tally)]
     if gone and not dry_run:
@@ -234,14 +244,30 @@ def _is_gone(topic: str, memory: _Known, name: str, base: Path | None, tally: _T
     return memory.status in {Status.ACTIVE, Status.CANDIDATE} and topic not in tally.topics and not was_unread
 
 
+def _note_proposal(store: MemoryStore, id_: str, mark: Mapping[str, Any], held: _Known) -> None:
+    """Note at a memory of higher trust that its section's new text was proposed, so that no ingest proposes it again.
+
+    If the user accepts the new text, it takes the place of the memory.
+    """
+    store.edit(held.id, metadata={**held.metadata, **mark})
+    store.edit(id_, metadata={**mark, REPLACES: held.id})
+
+
 def _restore_archived(
-    store: MemoryStore, known: Mapping[str, _Known], changes: Iterator[NewMemory]
+    store: MemoryStore,
+    known: Mapping[str, _Known],
+    changes: Iterator[NewMemory],
+    written: list[tuple[str, Mapping[str, Any]]],
 ) -> Iterator[NewMemory]:
-    """Restore the archived memory of a section that exists again, so that it keeps its history."""
+    """Restore the archived memory of a section that exists again, so that it keeps its history.
+
+    Topic and metadata of each are also added to ``written``, because a result does not name them.
+    """
     for memory in changes:
         before = known.get(memory.topic or "")
         if before is not None and before.status is Status.ARCHIVED and memory.status == Status.ACTIVE:
             store.restore(before.id)
+        written.append((memory.topic or "", memory.metadata))
         yield memory
 
 
