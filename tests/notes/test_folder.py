@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from opencode_memory import InvalidInputError, Memory, MemoryStore, Status
 from opencode_memory.exchange import export_memories
+from opencode_memory.learning.rejections import reject_learned, undo
 from opencode_memory.learning.review import accept, reject
 from opencode_memory.notes.folder import IngestReport, ingest
 
@@ -326,6 +327,27 @@ def test_exports_of_the_store_are_refused(store: MemoryStore, notes: Path) -> No
             run(store, path)
         assert caught.value.hint == "use import to read exports"
     assert counts(run(store, store.data_dir)) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("how", ["delete", "purge"])
+def test_section_whose_memory_the_user_deleted_is_read_again_only_when_it_changes(
+    store: MemoryStore, notes: Path, how: str
+) -> None:
+    (notes / "a.md").write_text("The queue has ten jobs.\n")
+    run(store, notes)
+    [read] = store.list()
+    reject_learned(store, [read.id])
+    getattr(store, how)(read.id)
+    for _ in range(2):
+        assert counts(run(store, notes)) == (0, 0, 1, 0)
+    assert store.list() == []
+    if how == "delete":
+        undo(store, read.id)
+        assert counts(run(store, notes)) == (0, 0, 1, 0)
+        assert [memory.id for memory in store.list()] == [read.id]
+    (notes / "a.md").write_text("The queue has twenty jobs.\n")
+    run(store, notes)
+    assert [memory.content for memory in store.list()] == ["The queue has twenty jobs.\n"]
 
 
 @pytest.mark.parametrize("decide", [accept, reject, None])

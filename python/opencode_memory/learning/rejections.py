@@ -4,6 +4,8 @@ A rejection is kept as marks, which are hashes, so it survives a purge without k
 statement and the sentence that it was learned from, also if a later wording has one word more or less. A negation and a
 number are never the word that may differ, and another word in its place makes another statement: after "Use npm" was
 rejected, "Use pnpm" and "Do not use npm" are still learned. ``undo`` and a restoration withdraw the marks.
+
+The section of a note whose memory a person deleted is not read again either, until its text changes.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from opencode_memory.store.learning_state import Batch
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
+INGEST: Final = "ingest"
+"""Key of the metadata that an ingest of notes writes: the fingerprint of the section."""
 _SETTLED: Final = "settled by a person"
 _MARK: Final = "settled:"
 _RACES: Final = 5
@@ -55,8 +59,21 @@ def is_rejected(store: MemoryStore, candidate: Candidate, project: str | None) -
     return bool(marks) and any(any(store.learning.seen_elsewhere(place, marks, "")) for place in places)
 
 
+def are_sections_rejected(store: MemoryStore, sections: Sequence[tuple[str, str]], project: str | None) -> list[bool]:
+    """Return for each section of notes whether a person has deleted its memory.
+
+    Args:
+        store: The store with the rejections.
+        sections: Topic and fingerprint of each section.
+        project: The project of the notes; None for global ones.
+    """
+    return [
+        bool(seen) for seen in store.learning.seen_elsewhere(project, [_name_section(*one) for one in sections], "")
+    ]
+
+
 def record_rejection(store: MemoryStore, *memories: Memory) -> None:
-    """Record that a person rejected memories. Only learned ones matter, because others are not found by rules.
+    """Record that a person rejected memories. Only those matter that were learned, or read from a note.
 
     Raises:
         BusyError: Other processes record rejections all the time.
@@ -122,9 +139,7 @@ def _withdraw_undone(store: MemoryStore, undone: Iterable[HistoryEntry]) -> None
 
 
 def _note(store: MemoryStore, memories: Iterable[Memory], *, times: int) -> None:
-    sightings = [
-        (memory.project, mark, times) for memory in memories if memory.is_learned for mark in _marks_of(memory)
-    ]
+    sightings = [(memory.project, mark, times) for memory in memories for mark in _marks_of(memory)]
     if not sightings:
         return
     for _ in range(_RACES):
@@ -147,6 +162,11 @@ def reject_learned(store: MemoryStore, ids: Iterable[str]) -> None:
 
 
 def _marks_of(memory: Memory) -> list[str]:
+    ingested = memory.metadata.get(INGEST)
+    if isinstance(ingested, dict) and memory.topic is not None:
+        return [_name_section(memory.topic, str(ingested.get("fingerprint", "")))]
+    if not memory.is_learned:
+        return []
     evidence = memory.metadata.get("evidence")
     texts = [memory.content, *([evidence] if isinstance(evidence, str) else [])]
     # The normal form ignores negations, so it is only looked for, in the rejections of earlier versions.
@@ -185,6 +205,11 @@ def _shorten(words: frozenset[str]) -> Iterator[frozenset[str]]:
         for word in words:
             if word != "!" and not _FIXED.fullmatch(word):
                 yield words - {word}
+
+
+def _name_section(topic: str, fingerprint: str) -> str:
+    section = f"{topic}\0{fingerprint}".encode(errors="surrogatepass")
+    return f"{_MARK}section:{hashlib.blake2b(section, digest_size=12).hexdigest()}"
 
 
 def _name(kind: str, words: frozenset[str]) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.learning.rejections import are_sections_rejected
 from opencode_memory.learning.review import REPLACES
 from opencode_memory.models import NewMemory, RememberStatus, Scope, Status
 from opencode_memory.notes.files import Skipped, find_notes
@@ -142,7 +143,9 @@ def ingest(
     store = store.in_one_operation()
     tally = _Tally()
     notes = [note for note in _select(path, base, tally) if not note.is_relative_to(exports)]
-    changes = _read_changes(notes, known, tally, project=project, base=base, zone=zone, progress=progress)
+    changes = _read_changes(
+        store, notes, known, tally, project=project, owner=owner, base=base, zone=zone, progress=progress
+    )
     if dry_run:
         _consume(changes)
     else:
@@ -186,17 +189,23 @@ def _select(path: Path, base: Path | None, tally: _Tally) -> list[Path]:
     return notes
 
 
+def _section_of(memory: NewMemory) -> tuple[str, str]:
+    return memory.topic or "", parse_mark(memory.metadata)[0]
+
+
 def _read_changes(
+    store: MemoryStore,
     notes: Sequence[Path],
     known: Mapping[str, _Known],
     tally: _Tally,
     *,
     project: str | None,
+    owner: str | None,
     base: Path | None,
     zone: tzinfo | None,
     progress: Callable[[int, int], None] | None,
 ) -> Iterator[NewMemory]:
-    """Yield new and changed memories, reading one note at a time."""
+    """Yield new and changed memories, reading one note at a time. A memory that the user deleted is not yielded."""
     for done, note in enumerate(notes, start=1):
         try:
             memories = list(read_memories(note, make_file_name(note, base), project=project, zone=zone))
@@ -206,8 +215,13 @@ def _read_changes(
             tally.skip(Skipped(str(note), error.strerror or str(error)), base)
         else:
             tally.files += 1
+            left = [memory for memory in memories if memory.topic not in known]
+            rejected = are_sections_rejected(store, [_section_of(memory) for memory in left], owner)
+            deleted = {memory.topic for memory, is_rejected in zip(left, rejected, strict=True) if is_rejected}
             for memory in memories:
-                if _needs_write(memory, known, tally):
+                if memory.topic in deleted:
+                    tally.unchanged += 1
+                elif _needs_write(memory, known, tally):
                     yield memory
         if progress is not None:
             progress(done, len(notes))

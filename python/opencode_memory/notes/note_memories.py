@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from opencode_memory._core import redact
+from opencode_memory.learning.rejections import INGEST
 from opencode_memory.models import Category, NewMemory, Source, Status, Trust
 from opencode_memory.notes.categories import guess_category
 from opencode_memory.notes.files import read_note
@@ -30,7 +31,6 @@ _TOPIC_LIMIT: Final = 512
 _NAME_LIMIT: Final = 400
 _TAGS_LIMIT: Final = 64
 _FRONT_MATTER_LIMIT: Final = 8_000
-_METADATA: Final = "ingest"
 
 
 def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | None) -> Iterator[NewMemory]:
@@ -131,12 +131,12 @@ def make_mark(fingerprint: str, *, gone: bool = False) -> dict[str, Any]:
         fingerprint: Fingerprint of the section.
         gone: Whether the section was deleted from its file.
     """
-    return {_METADATA: {"fingerprint": fingerprint, "gone": gone}}
+    return {INGEST: {"fingerprint": fingerprint, "gone": gone}}
 
 
 def parse_mark(metadata: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the fingerprint and whether the section was deleted; an empty fingerprint if no ingest wrote it."""
-    found = metadata.get(_METADATA)
+    found = metadata.get(INGEST)
     return (str(found.get("fingerprint", "")), found.get("gone") is True) if isinstance(found, dict) else ("", False)
 
 
