@@ -310,12 +310,12 @@ class MemoryStore:
         return changed
 
     def merge(self, ids: Sequence[str], content: str) -> Memory:
-        """Merge memories of one scope into the first, which gets this text and all their tags and entities.
+        """Merge memories of one scope into the first, which gets this text, all tags and entities, and the last expiry.
 
         The others are superseded by it. ``undo`` takes all of it back at once. Only the user may merge.
 
         Raises:
-            ConflictError: The writer is not the user, or a memory is not active or has another scope.
+            ConflictError: The writer is not the user, a memory is not active or has another scope, or all have expired.
         """
         memories = [self.get(id_) for id_ in arguments.ids(ids)]
         fields = records.fields_after_merge(memories, arguments.text(content, field="content"), self._work_trees)

@@ -38,18 +38,7 @@ impl Engine {
         let [kept, _, ..] = ids.as_slice() else {
             return Err(Error::invalid("ids", "two or more different memories are needed"));
         };
-        let memories = ids.iter().map(|id| self.get(id)).collect::<Result<Vec<_>>>()?;
-        let project = memories[0].project_id;
-        // Otherwise a merge into an expired memory would hide the others.
-        let ends: Option<Vec<i64>> = memories.iter().map(|memory| memory.expires_at).collect();
-        let end = ends.and_then(|ends| ends.into_iter().max());
-        let now_ms = self.enter()?.clock.now_ms();
-        if end.is_some_and(|end| end <= now_ms) {
-            return Err(Error::Conflict(
-                "all of these memories have expired; give one of them another expiry first".into(),
-            ));
-        }
-        patch.expires_at = Some(end);
+        let project = self.get(kept)?.project_id;
         let mut merged = self.change(&ids, "combine", |write, before| {
             if write.actor != Trust::User {
                 return Err(Error::Conflict("only the user can merge memories".into()));
@@ -60,6 +49,7 @@ impl Engine {
             }
             let mut after = before.clone();
             if before.id == *kept {
+                patch.expires_at = Some(last_end(write, &ids)?);
                 apply(write, &patch, &mut after)?;
             } else {
                 after.status = Status::Superseded;
@@ -210,6 +200,22 @@ impl Engine {
         shared.indexer.notify();
         Ok(changed)
     }
+}
+
+/// When the memory that lasts longest ends; `None` if one never ends.
+///
+/// # Errors
+/// [`Error::Conflict`] if all have ended, because a merge into an expired memory would hide the others.
+fn last_end(write: &WriteTx<'_>, ids: &[String]) -> Result<Option<i64>> {
+    let ends =
+        ids.iter().map(|id| Ok(memory::existing(write, id)?.expires_at)).collect::<Result<Option<Vec<i64>>>>()?;
+    let last = ends.and_then(|ends| ends.into_iter().max());
+    if last.is_some_and(|end| end <= write.now_ms) {
+        return Err(Error::Conflict(
+            "all of these memories have expired; give one of them another expiry first".into(),
+        ));
+    }
+    Ok(last)
 }
 
 /// Replace control characters and line breaks. Reasons are printed in lists, where they could rewrite the screen.
