@@ -155,6 +155,15 @@ def test_interrupted_import_is_finished_by_the_next(
     assert rows(store)["link"] == rows(full)["link"]
 
 
+def test_second_import_is_no_use_of_the_memories(full: MemoryStore, store: MemoryStore) -> None:
+    text = exported(full)
+    import_memories(store, io.StringIO(text))
+    before = {memory.id: memory.uses for memory in store.list(project="*")}
+    import_memories(store, io.StringIO(text))
+    store.maintain()
+    assert {memory.id: memory.uses for memory in store.list(project="*")} == before
+
+
 def test_any_json_parser_reads_an_export(full: MemoryStore, store: MemoryStore) -> None:
     document = json.loads(exported(full))
     assert document["format"] == "opencode-memory"

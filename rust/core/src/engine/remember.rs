@@ -40,10 +40,10 @@ impl Engine {
 }
 
 impl Shared {
-    /// Count a repetition as a use.
+    /// Count a repetition as a use. Importing the same file again uses nothing.
     pub(super) fn note_repetitions(&self, results: &[Remembered]) {
         let now_ms = self.clock.now_ms();
-        let repeated = results.iter().filter(|result| result.outcome == Outcome::Merged);
+        let repeated = results.iter().filter(|result| result.outcome == Outcome::Merged && !result.is_import);
         self.uses.lock().extend(repeated.map(|result| (result.id.clone(), now_ms)));
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn place_all(write: &WriteTx<'_>, prepared: Vec<Prepared>, rivals: &[
             replaced = replace_rivals(write, &id, &[&rivals[number][..], &of_batch].concat())?;
             of_batch.extend(memory::by_id(write, &id)?.map(|memory| memory.key));
         }
-        placed.push(Remembered { id, outcome, redactions, replaced });
+        placed.push(Remembered { id, outcome, redactions, replaced, is_import });
     }
     Ok(placed)
 }

@@ -41,6 +41,8 @@ pub struct Remembered {
     pub redactions: Vec<&'static str>,
     /// Ids of older memories on the same subject that this one replaced.
     pub replaced: Vec<String>,
+    /// Whether the memory came with an id, from an export.
+    pub is_import: bool,
 }
 
 /// One change of one memory.
