@@ -9,7 +9,14 @@ import pytest
 
 from opencode_memory import MemoryStore
 from opencode_memory.learning.extraction.candidate import Candidate
-from opencode_memory.learning.rejections import is_rejected, record_rejection, reject_learned, undo
+from opencode_memory.learning.rejections import (
+    INGEST,
+    are_sections_rejected,
+    is_rejected,
+    record_rejection,
+    reject_learned,
+    undo,
+)
 from opencode_memory.learning.review import reject
 from opencode_memory.models import Category
 from support.learning import LEDGER, RUFF, learn, list_learned, user
@@ -41,6 +48,14 @@ def purge(store: MemoryStore, id: str) -> None:
 
 def reject_in_review(store: MemoryStore, id: str) -> None:
     reject(store, store.get(id))
+
+
+def test_statement_of_a_note_that_was_learned_too_is_rejected_as_both(store: MemoryStore) -> None:
+    (id_,) = learn(store, user(RUFF)).active[:1]
+    store.edit(id_, topic="file:a.md#", metadata={**store.get(id_).metadata, INGEST: {"fingerprint": "f"}})
+    delete(store, id_)
+    assert is_rejected(store, propose(RUFF), "app")
+    assert are_sections_rejected(store, [("file:a.md#", "f"), ("file:a.md#", "g")], "app") == [True, False]
 
 
 @pytest.mark.parametrize("away", [delete, archive, purge, reject_in_review])

@@ -162,11 +162,14 @@ def reject_learned(store: MemoryStore, ids: Iterable[str]) -> None:
 
 
 def _marks_of(memory: Memory) -> list[str]:
+    marks = _marks_of_statement(memory) if memory.is_learned else []
     ingested = memory.metadata.get(INGEST)
     if isinstance(ingested, dict) and memory.topic is not None:
-        return [_name_section(memory.topic, str(ingested.get("fingerprint", "")))]
-    if not memory.is_learned:
-        return []
+        marks.append(_name_section(memory.topic, str(ingested.get("fingerprint", ""))))
+    return marks
+
+
+def _marks_of_statement(memory: Memory) -> list[str]:
     evidence = memory.metadata.get("evidence")
     texts = [memory.content, *([evidence] if isinstance(evidence, str) else [])]
     # The normal form ignores negations, so it is only looked for, in the rejections of earlier versions.
