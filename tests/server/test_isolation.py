@@ -24,16 +24,20 @@ def rows_of(world: World, project: str) -> list[str]:
     return [row for row in world.dump() if project in row or any(id in row for id in ids)]
 
 
-def test_no_tool_shows_or_changes_another_project(scene: Scene, other_agent: Agent) -> None:
+def check_that_no_tool_shows_or_changes_the_project(scene: Scene, client: Agent) -> None:
     before = rows_of(scene.world, PROJECT)
     secrets = [*texts_of(scene.world, PROJECT), "The first port was 8080", "the firewall", "half", PROJECT]
     assert len(secrets) > 8
     for name, arguments in {**scene.valid_calls(), **ALWAYS_FAILING}.items():
-        reply = other_agent.call(name, **arguments)
+        reply = client.call(name, **arguments)
         result = reply.text + json.dumps(reply.data)
         if name not in ("link_memories", "edit_memory", "claim_item", "session_start"):
             assert not [secret for secret in secrets if secret in result], (name, result)
     assert rows_of(scene.world, PROJECT) == before
+
+
+def test_no_tool_shows_or_changes_another_project(scene: Scene, other_agent: Agent) -> None:
+    check_that_no_tool_shows_or_changes_the_project(scene, other_agent)
 
 
 @pytest.mark.parametrize(
@@ -218,13 +222,7 @@ def test_client_without_a_folder_sees_and_changes_no_project_by_id(scene: Scene)
     client = scene.world.agent()
     own = client.remember("The user sails")
     before = rows_of(scene.world, PROJECT)
-    secrets = [*texts_of(scene.world, PROJECT), "The first port was 8080", "the firewall", "half", PROJECT]
-    for name, arguments in {**scene.valid_calls(), **ALWAYS_FAILING}.items():
-        reply = client.call(name, **arguments)
-        result = reply.text + json.dumps(reply.data)
-        if name not in ("link_memories", "edit_memory", "claim_item", "session_start"):
-            assert not [secret for secret in secrets if secret in result], (name, result)
-    assert rows_of(scene.world, PROJECT) == before
+    check_that_no_tool_shows_or_changes_the_project(scene, client)
     for tool, arguments in (
         ("get_memory", {"memory_id": scene.fact}),
         ("get_memory", {"memory_id": short_id(scene.fact)}),

@@ -171,9 +171,7 @@ class Invocation:
     def bind(self, store: MemoryStore, *, creates_project: bool = False) -> MemoryStore:
         """Return a store bound to the project that an option names, or to the project of the folder."""
         if self.config.project is not None:
-            if self.given.project is not None and "_has_noted" not in self.__dict__:
-                # The doctor opens the store several times.
-                self.__dict__["_has_noted"] = True
+            if self.given.project is not None:
                 self._note_unknown_project(store, self.config.project, is_created=creates_project)
             return store.for_project(self.config.project)
         projects = self._resolver(store)
@@ -181,11 +179,17 @@ class Invocation:
         bound = store.for_project(project)
         return bound if project is None else bound.in_work_trees(project, [self.work_tree or self.folder])
 
+    @cached_property
+    def _noted_projects(self) -> set[str]:
+        """Names that the user was told of. The doctor opens the store several times."""
+        return set()
+
     def _note_unknown_project(self, store: MemoryStore, name: str, *, is_created: bool) -> None:
         """Tell the user that the option names no project. A command that creates it only tells of a similar name."""
         names = store.projects.names()
-        if name in names:
+        if name in names or name in self._noted_projects:
             return
+        self._noted_projects.add(name)
         near = nearest(name, names)
         if near is not None:
             self.out.note(f"No project is named {name!r} yet; did you mean {near!r}?")

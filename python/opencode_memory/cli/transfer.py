@@ -84,8 +84,8 @@ def import_(run: Invocation, *, file: str, format: str | None, untrusted: bool, 
     Memories of your own export keep their trust if the store holds no other memories, as on a new machine. Otherwise,
     and with --untrusted, they have the trust of an import.
 
-    A second import of the same file changes nothing. With -p, memories of a Markdown export or of another system go
-    into that project.
+    A second import of the same file changes nothing. -p stores the memories of a Markdown export, or of another
+    system, in that project.
     """
     read(run, ImportRequest(file=file, format=format, untrusted=untrusted, dry_run=dry_run))
 

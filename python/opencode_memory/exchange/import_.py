@@ -30,7 +30,7 @@ from opencode_memory.store import arguments
 
 _PAGE: Final = 1000
 _INSTRUCTIONS: Final = frozenset({Category.DIRECTIVE, Category.PROCEDURE})
-"""Categories that tell agents what to do."""
+"""Categories of memories that instruct agents."""
 
 
 def import_memories(

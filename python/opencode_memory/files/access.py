@@ -11,7 +11,7 @@ _FEW_BYTES: Final = 128 * 1024
 
 
 def find_obstacle(folder: Path, *, may_be_missing: bool = False) -> str | None:
-    """Return why this process cannot enter a folder; None if it can.
+    """Return the reason why this process cannot enter a folder, or None if it can enter the folder.
 
     Args:
         folder: The folder.

@@ -105,7 +105,7 @@ def forget_missing(store: MemoryStore, session: str, existing: Callable[[], froz
 
 
 def find_undone_since(store: MemoryStore, session: str) -> str | None:
-    """Return the id of the first message that the stored state calls undone; None if it calls none undone."""
+    """Return the id of the first undone message in the stored state, or None if no message is undone."""
     return SessionState.from_json(store.learning.open(session)[1]).undone_since
 
 

@@ -43,7 +43,7 @@ _INTRODUCES: Final = re.compile(
     r"traceback|transcript|comment|issue|ticket|thread|quote|excerpt|snippet|text|answer|reply|response)\s*[:?]\s*$",
     re.IGNORECASE,
 )
-"""A line that introduces text of somebody else, if it ends with a colon or a question mark."""
+"""Words that introduce another person's text. The line must also end with a colon or a question mark."""
 
 
 def extract_typed_prose(message: str) -> str:
@@ -63,7 +63,7 @@ def extract_typed_prose(message: str) -> str:
 
 
 def _cut_behind_introduction(lines: list[str]) -> list[str]:
-    """Leave out what follows a line that introduces text of somebody else, such as "Bob wrote me this mail:"."""
+    """Drop all lines below one that introduces another person's text, such as "Bob wrote me this mail:"."""
     for place, line in enumerate(lines):
         if line.rstrip().endswith((":", "?")) and _INTRODUCES.search(line):
             return lines[: place + 1]

@@ -66,7 +66,7 @@ impl Engine {
         Ok(redone)
     }
 
-    /// Undo the last change of each of these memories, or of none if one of the changes cannot be undone.
+    /// Undo the last change of each memory. If one change cannot be undone, undo none.
     ///
     /// If `operation` is given, each of these changes must belong to it. So an undo that was decided on before another
     /// change came in does not undo that change.

@@ -248,8 +248,8 @@ impl Drop for Snapshot<'_> {
 pub struct Writer<'a> {
     /// The writer.
     pub actor: Trust,
-    /// The number of an operation of several transactions, 0 before the first change. `None` if the transaction is an
-    /// operation by itself.
+    /// The number of the operation that several transactions share, or 0 before their first change. With `None`, the
+    /// transaction is an operation of its own.
     pub operation: Option<&'a AtomicI64>,
 }
 

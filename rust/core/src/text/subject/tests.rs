@@ -160,6 +160,42 @@ fn clauses_dates_and_inversions_are_compared() {
     assert!(!matches!(limited, Relation::Replaces(_)));
 }
 
+/// The older statements stay: a newer one is not surely about the same subject.
+fn assert_stay(pairs: &[(&str, &str)], cosine: Option<f32>) {
+    for (older, newer) in pairs {
+        let found = compare(newer, older, cosine);
+        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
+    }
+}
+
+/// The newer statements replace the older ones.
+fn assert_replaced(pairs: &[(&str, &str)], cosine: Option<f32>) {
+    for (older, newer) in pairs {
+        let found = compare(newer, older, cosine);
+        assert!(matches!(found, Relation::Replaces(_)), "{older} | {newer} -> {found:?}");
+    }
+}
+
+/// Changes of one environment, and statements about another one.
+const OTHER_ENVIRONMENT: &[(&str, &str)] = &[
+    ("Staging runs on Heroku.", "We migrated production from Heroku to Fly.io."),
+    ("Locally we use SQLite.", "Production no longer uses SQLite."),
+    ("Tests run against SQLite.", "We switched production from SQLite to Postgres."),
+    ("The demo runs on Vercel.", "Preview builds moved from Vercel to Netlify."),
+];
+/// Changes of the same environment, or of all.
+const SAME_ENVIRONMENT: &[(&str, &str)] = &[
+    ("Production runs on Heroku.", "We migrated production from Heroku to Fly.io."),
+    ("Prod runs on Heroku.", "We migrated production from Heroku to Fly.io."),
+    ("Staging runs on Heroku.", "We migrated from Heroku to Fly.io."),
+];
+
+#[test]
+fn change_of_one_environment_leaves_the_others() {
+    assert_stay(OTHER_ENVIRONMENT, Some(0.9));
+    assert_replaced(SAME_ENVIRONMENT, Some(0.9));
+}
+
 /// Rules that both hold, although the newer one begins with words of change or names a tool of the older one.
 const BOTH_HOLD: &[(&str, &str)] = &[
     ("Always run `npm test` before you commit.", "Use pnpm instead of npm."),
@@ -188,34 +224,26 @@ const SEVERAL: &[(&str, &str)] = &[
 
 #[test]
 fn one_of_several_values_leaves_the_others() {
-    for (older, newer) in SEVERAL {
-        let found = compare(newer, older, Some(0.9));
-        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
-    }
-    for (older, newer) in [
+    assert_stay(SEVERAL, Some(0.9));
+    let corrections = [
         ("Python 3.11 is the minimum supported version.", "Python 3.12 is the minimum supported version."),
         ("Only Node 20 is supported.", "Only Node 22 is supported."),
         ("We support Postgres.", "We support MySQL instead of Postgres."),
         ("The project targets Node 20.1.", "The project targets Node 20.10."),
         ("The page limit is 1900.", "The page limit is 2000."),
         ("The API listens on port 2001.", "The API listens on port 2002."),
-    ] {
-        let found = compare(newer, older, None);
-        assert!(matches!(found, Relation::Replaces(_)), "{older} | {newer} -> {found:?}");
-    }
+    ];
+    assert_replaced(&corrections, None);
 }
 
 #[test]
 fn an_additional_rule_neither_replaces_nor_hides_the_earlier_one() {
-    for (older, newer) in BOTH_HOLD {
-        let found = compare(newer, older, Some(0.7));
-        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
-    }
+    assert_stay(BOTH_HOLD, Some(0.7));
 }
 
 #[test]
 fn a_rule_for_the_future_gives_the_new_value() {
-    for (older, newer) in [
+    let corrections = [
         ("We use npm for all scripts.", "Use pnpm instead of npm."),
         ("We use jest.", "From now on use vitest."),
         (
@@ -233,10 +261,8 @@ fn a_rule_for_the_future_gives_the_new_value() {
         ("Write commit messages in German.", "From now on write commit messages in English."),
         ("The retry limit is 3.", "From now on the retry limit is 5."),
         ("Ask Anna to review migrations.", "From now on ask Ben to review migrations."),
-    ] {
-        let found = compare(newer, older, None);
-        assert!(matches!(found, Relation::Replaces(_)), "{older} | {newer} -> {found:?}");
-    }
+    ];
+    assert_replaced(&corrections, None);
 }
 
 /// Statements that lift an earlier one for good, without its opposite.
@@ -333,18 +359,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
 
 #[test]
 fn another_subject_and_a_plan_leave_the_statement() {
-    for (older, newer) in ELSEWHERE {
-        let found = compare(newer, older, Some(0.9));
-        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
-    }
+    assert_stay(ELSEWHERE, Some(0.9));
 }
 
 #[test]
 fn an_observation_a_task_and_a_condition_leave_the_rule() {
-    for (older, newer) in OBSERVATIONS {
-        let found = compare(newer, older, Some(0.9));
-        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
-    }
+    assert_stay(OBSERVATIONS, Some(0.9));
 }
 
 #[test]
@@ -360,10 +380,7 @@ fn a_reminder_leaves_the_statement_that_it_names() {
 
 #[test]
 fn a_statement_that_lifts_a_rule_for_good_replaces_it() {
-    for (older, newer) in LIFTED {
-        let found = compare(newer, older, None);
-        assert!(matches!(found, Relation::Replaces(_)), "{older} | {newer} -> {found:?}");
-    }
+    assert_replaced(LIFTED, None);
 }
 
 #[test]
@@ -373,8 +390,5 @@ fn a_permission_that_may_be_for_once_or_for_a_part_leaves_the_rule() {
         assert!(matches!(found, Relation::Contradicts(_)), "{older} | {newer} -> {found:?}");
         assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
     }
-    for (older, newer) in NOT_LIFTED {
-        let found = compare(newer, older, Some(0.7));
-        assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
-    }
+    assert_stay(NOT_LIFTED, Some(0.7));
 }
