@@ -328,5 +328,6 @@ def test_expiry_in_the_past_is_refused(cli: CommandLine) -> None:
     id_ = cli.remember("Use pnpm.")
     refused = cli("edit", id_, "--expires", "yesterday")
     assert refused.code == 2
+    assert "--expires: lies in the past" in refused.err
     assert "archive" in refused.err
     assert "Use pnpm." in cli.ok("list").out

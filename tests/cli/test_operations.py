@@ -172,3 +172,12 @@ def test_undo_and_redo_take_all_of_an_accepted_replacement(cli: CommandLine) -> 
     assert cli.contents() == ["Use tox."]
     cli.ok("redo")
     assert cli.contents() == ["Use nox."]
+
+
+def test_large_operation_is_printed_in_part(cli: CommandLine) -> None:
+    (cli.folder / "notes.md").write_text("".join(f"# Section {number}\n\nText {number}.\n\n" for number in range(40)))
+    cli.ok("ingest", "notes.md")
+    for command in ("undo", "redo"):
+        lines = cli.ok(command, "--yes").out.splitlines()
+        assert lines[-1] == "… and 30 more"
+        assert len(lines) < 30

@@ -106,7 +106,8 @@ def _parse_end(text: str, *, at: datetime) -> datetime:
     end = parse_when(text, field="--expires", at=at)
     if end <= at:
         raise InvalidInputError(
-            "lies in the past, which would hide the memory at once; to hide it, use archive", field="--expires"
+            "--expires: lies in the past, which would hide the memory at once; to hide it, use archive",
+            field="--expires",
         )
     return end
 

@@ -26,6 +26,7 @@ from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count, short_id
 
 _ASKS_ABOVE: Final = 10
+_MOST_PRINTED: Final = 10
 _LONGEST_TEXT: Final = 72
 _MOST: Final = 1_000
 _DONE: Final = {
@@ -203,6 +204,8 @@ def _print_turned(run: Invocation, word: str, changes: Sequence[HistoryEntry]) -
     if run.out.as_json:
         run.out.json({word: changes})
         return
-    for change in changes:
+    for change in changes[:_MOST_PRINTED]:
         kind = f"{change.kind} " if word == "undone" else ""
         run.out.line(f"{word.capitalize()}: {kind}", dim(short_id(change.id)))
+    if len(changes) > _MOST_PRINTED:
+        run.out.line(f"… and {len(changes) - _MOST_PRINTED:,} more")
