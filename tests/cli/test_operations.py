@@ -174,6 +174,15 @@ def test_undo_and_redo_take_all_of_an_accepted_replacement(cli: CommandLine) -> 
     assert cli.contents() == ["Use nox."]
 
 
+def test_log_of_an_ingest_names_no_fingerprint(cli: CommandLine) -> None:
+    for text in ("Ten jobs.", "Twenty jobs."):
+        (cli.folder / "notes.md").write_text(text)
+        cli.ok("ingest", "notes.md")
+    newest = cli.ok("log").out.splitlines()[0]
+    assert "Twenty jobs." in newest
+    assert "ingest" not in newest
+
+
 def test_large_operation_is_printed_in_part(cli: CommandLine) -> None:
     (cli.folder / "notes.md").write_text("".join(f"# Section {number}\n\nText {number}.\n\n" for number in range(40)))
     cli.ok("ingest", "notes.md")

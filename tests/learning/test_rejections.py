@@ -10,7 +10,6 @@ import pytest
 from opencode_memory import MemoryStore
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.rejections import (
-    INGEST,
     are_sections_rejected,
     is_rejected,
     record_rejection,
@@ -18,7 +17,7 @@ from opencode_memory.learning.rejections import (
     undo,
 )
 from opencode_memory.learning.review import reject
-from opencode_memory.models import Category
+from opencode_memory.models import INGEST, Category
 from support.learning import LEDGER, RUFF, learn, list_learned, user
 from support.stores import open_store
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from opencode_memory.models import HistoryEntry, Memory
+from opencode_memory.models import INGEST, HistoryEntry, Memory
 from opencode_memory.text.display import one_line
 
 _LONGEST_VALUE: Final = 40
@@ -67,7 +67,7 @@ def _list_changes(before: Memory, after: Memory) -> Iterator[tuple[str, str]]:
         yield "verified_at", "confirmed"
     names = sorted(
         name
-        for name in before.metadata.keys() | after.metadata.keys()
+        for name in (before.metadata.keys() | after.metadata.keys()) - {INGEST}
         if before.metadata.get(name) != after.metadata.get(name)
     )
     if names:

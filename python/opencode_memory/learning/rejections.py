@@ -19,14 +19,12 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory._core import terms
 from opencode_memory.errors import BusyError, ConflictError, NotFoundError
 from opencode_memory.learning.extraction.candidate import Candidate
-from opencode_memory.models import HistoryEntry, Memory, Operation, Trust
+from opencode_memory.models import INGEST, HistoryEntry, Memory, Operation, Trust
 from opencode_memory.store.learning_state import Batch
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-INGEST: Final = "ingest"
-"""Key of the metadata that an ingest of notes writes: the fingerprint of the section."""
 _SETTLED: Final = "settled by a person"
 _MARK: Final = "settled:"
 _RACES: Final = 5

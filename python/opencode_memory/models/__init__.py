@@ -21,6 +21,7 @@ from opencode_memory.models.found import Earlier, Explanation, Hit, SessionHit, 
 from opencode_memory.models.memory import (
     ALL_PROJECTS,
     FORGE,
+    INGEST,
     RESOLVED,
     Category,
     Memory,
@@ -37,6 +38,7 @@ from opencode_memory.models.memory import (
 __all__ = [
     "ALL_PROJECTS",
     "FORGE",
+    "INGEST",
     "RESOLVED",
     "Category",
     "Claim",

@@ -220,6 +220,8 @@ class MemoryFields(TypedDict, total=False):
     metadata: Mapping[str, Any]
 
 
+INGEST: Final = "ingest"
+"""Key of the metadata that an ingest of notes writes: the fingerprint of the section."""
 FORGE: Final = "forge"
 """The source of facts that were fetched from GitHub or GitLab, and their tag."""
 

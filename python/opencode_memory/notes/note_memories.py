@@ -15,8 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from opencode_memory._core import redact
-from opencode_memory.learning.rejections import INGEST
-from opencode_memory.models import Category, NewMemory, Source, Status, Trust
+from opencode_memory.models import INGEST, Category, NewMemory, Source, Status, Trust
 from opencode_memory.notes.categories import guess_category
 from opencode_memory.notes.files import read_note
 from opencode_memory.text.clock import parse_when
