@@ -116,7 +116,15 @@ def test_text_behind_an_introduction_of_other_words_states_nothing(introduction:
 
 @pytest.mark.parametrize(
     "introduction",
-    ["Remember these rules:", "My preferences:", "I said:", "Please follow these guidelines:", "Should we rename it?"],
+    [
+        "Remember these rules:",
+        "My preferences:",
+        "I said:",
+        "Please follow these guidelines:",
+        "Should we rename it?",
+        "Can you fix the failures?",
+        "Can you look at the conversion and the viewer code?",
+    ],
 )
 def test_own_rules_behind_a_colon_or_a_question_are_kept(introduction: str) -> None:
     text = f"{introduction}\n- Always use tabs.\n- Never push to main."

@@ -31,13 +31,13 @@ _MODEL: Final = re.compile(
     r"(?:User|Human|Assistant|Claude|ChatGPT|AI|System|You|Me)\s*:\s)",
     re.MULTILINE,
 )
-_READER: Final = r"(?:this|that|these|those|the|it|my|our|their|his|her|a|an)\b"
+_POINTS: Final = r"(?:this|that|these|those|the following)\b"
 _INTRODUCES: Final = re.compile(
     # "Bob wrote me this mail:", but not "I said:".
     r"(?<!\bI )(?<!\bwe )(?<!\byou )(?<!\bi )"
     r"\b(?:wrote|writes|said|says|answered|answers|replied|replies|sent|posted|commented|recommends|suggested|states)\b|"
     rf"\b(?:explain|review|fix|answer|summari[sz]e|translate|proofread|rewrite|rephrase|correct|improve|reply to|"
-    rf"respond to|look at|have a look at|comment on|typos in|mistakes in) {_READER}|"
+    rf"respond to|look at|have a look at|comment on|typos in|mistakes in) {_POINTS}|"
     r"\b(?:found|got|read|received|saw|copied|pasted)\b.*\b(?:on|in|from|mail|e-?mail|message|letter|page|article|post)\b|"
     r"\b(?:mail|e-?mail|letter|article|web ?page|blog post|readme(?:\.md)?|contributing(?:\.md)?|changelog|log|output|"
     r"traceback|transcript|comment|issue|ticket|thread|quote|excerpt|snippet|text|answer|reply|response)\s*[:?]\s*$",
