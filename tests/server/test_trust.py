@@ -160,6 +160,57 @@ def test_agent_cannot_accept_a_candidate(world: World, agent: Agent) -> None:
     assert world.store.get(id).status == "candidate"
 
 
+@pytest.mark.parametrize("category", ["directive", "procedure"])
+def test_agent_does_not_restore_a_candidate_that_it_archived(world: World, agent: Agent, category: str) -> None:
+    id = agent.remember(EVIL, category)
+    agent.ok("archive_memory", memory_id=id)
+    assert "only the user can accept it" in agent.refused("restore_memory", memory_id=id)
+    assert world.store.get(id).status == "archived"
+
+
+def test_agent_does_not_restore_an_instruction_that_it_wrote_into_an_archived_memory(
+    world: World, agent: Agent
+) -> None:
+    id = agent.remember("The deploy script deletes everything")
+    agent.ok("archive_memory", memory_id=id)
+    agent.ok("edit_memory", memory_id=id, content=EVIL, category="procedure")
+    agent.refused("restore_memory", memory_id=id)
+    assert agent.recall("obey walrus") == []
+
+
+def test_agent_does_not_restore_an_instruction_that_was_imported_as_archived(
+    world: World, agent: Agent, folder: Path
+) -> None:
+    agent.remember("The bee")
+    text = native_export({"content": EVIL, "category": "procedure", "status": "archived", "trust": "user"})
+    (folder / "evil.json").write_text(text)
+    agent.ok("import_memories", input_path="evil.json")
+    agent.refused("restore_memory", memory_id="f901b46c2100")
+    assert agent.recall("obey walrus") == []
+
+
+def test_agent_restores_an_instruction_that_the_user_accepted(world: World, agent: Agent) -> None:
+    id = agent.remember("Run the linter before each commit", "procedure")
+    world.store.acting_as("user").restore(id)
+    agent.ok("archive_memory", memory_id=id)
+    agent.ok("restore_memory", memory_id=id)
+    assert world.store.get(id).status == "active"
+
+
+def test_note_that_was_a_directive_is_ingested_as_context_after_it_was_deleted(
+    world: World, agent: Agent, folder: Path
+) -> None:
+    note = folder / "note.md"
+    note.write_text(f"---\ncategory: directive\n---\n# Walrus\n\n{EVIL}.\n")
+    agent.ok("ingest_file", file_path=".")
+    note.unlink()
+    agent.ok("ingest_file", file_path=".")
+    note.write_text("# Walrus\n\nThe walrus is grey.\n")
+    agent.ok("ingest_file", file_path=".")
+    [memory] = world.store.list(project=PROJECT)
+    assert (memory.category, "is grey" in memory.content) == ("context", True)
+
+
 def test_candidate_repeated_by_an_agent_stays_a_candidate(world: World, agent: Agent) -> None:
     remember_as_user(world, EVIL, category="directive", trust="imported")
     agent.remember(EVIL, "directive")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.paths import EXPORTS
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.learning.rejections import are_sections_rejected
 from opencode_memory.learning.review import REPLACES
 from opencode_memory.models import NewMemory, RememberStatus, Scope, Status
@@ -280,7 +281,9 @@ def _restore_archived(
     for memory in changes:
         before = known.get(memory.topic or "")
         if before is not None and before.status is Status.ARCHIVED and memory.status == Status.ACTIVE:
-            store.restore(before.id)
+            # A memory that waited for review stays archived. Its section gets a new one.
+            with suppress(ConflictError):
+                store.restore(before.id)
         written.append((memory.topic or "", memory.metadata))
         yield memory
 

@@ -1,10 +1,11 @@
 //! Changes of single memories: edit, move, archive, restore, delete, pin, link. Every change can be undone.
 
+use super::remember::is_instruction;
 use super::replace::replace_rivals;
 use super::{Engine, redaction, schedule};
 use crate::error::{Error, Result};
 use crate::model::{Memory, Patch, Status, Trust, validate};
-use crate::store::{WriteTx, memory};
+use crate::store::{WriteTx, history, memory};
 
 impl Engine {
     /// Change a memory. A changed text gets a new key and waits for its embedding.
@@ -96,7 +97,7 @@ impl Engine {
                     held.id
                 )));
             }
-            if before.status == Status::Candidate && write.actor != Trust::User {
+            if write.actor != Trust::User && needs_review(write, before)? {
                 return Err(Error::Conflict(format!(
                     "memory {} waits for review; only the user can accept it",
                     before.id
@@ -200,6 +201,21 @@ impl Engine {
         shared.indexer.notify();
         Ok(changed)
     }
+}
+
+/// Whether only the user may make a memory active: it waits for review, or it did so before it was put away.
+///
+/// Otherwise an agent could archive its own directive and restore it as an active one. Neither may an instruction come
+/// back with words that were never active, for example because it was edited while it was archived.
+fn needs_review(write: &WriteTx<'_>, memory: &Memory) -> Result<bool> {
+    if memory.status == Status::Candidate {
+        return Ok(true);
+    }
+    if history::was_active(write, memory)? {
+        return Ok(false);
+    }
+    let is_confirmed = memory.trust == Trust::User || memory.verified_at.is_some();
+    Ok(is_instruction(memory.category) && !is_confirmed || history::has_waited(write, &memory.id)?)
 }
 
 /// When the memory that lasts longest ends; `None` if one never ends.

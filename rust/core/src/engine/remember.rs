@@ -94,7 +94,7 @@ fn prepare(mut memory: NewMemory) -> Result<Prepared> {
 }
 
 /// Whether memories of a category tell an agent what to do.
-fn is_instruction(category: Category) -> bool {
+pub(super) fn is_instruction(category: Category) -> bool {
     matches!(category, Category::Directive | Category::Procedure)
 }
 

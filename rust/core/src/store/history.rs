@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::{WriteTx, memory};
 use crate::error::{Error, Result};
 use crate::model::report::HistoryEntry;
-use crate::model::{Memory, Trust};
+use crate::model::{Memory, Status, Trust};
 
 /// One row.
 #[derive(Debug, Clone)]
@@ -159,6 +159,23 @@ pub fn said(connection: &Connection, id: &str) -> Result<Vec<Said>> {
         Ok(Said { content: row.get::<_, Option<String>>(0)?, sessions, message: row.get(3)? })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Whether a memory was active before, with the same text and category.
+///
+/// The state that an undo took back does not count. Damaged versions are left out.
+pub fn was_active(connection: &Connection, memory: &Memory) -> Result<bool> {
+    let sql = "SELECT EXISTS(SELECT 1 FROM history WHERE memory = ?1 AND kind <> 'undo' AND json_valid(before) \
+               AND before ->> '$.status' = ?2 AND before ->> '$.category' = ?3 AND before ->> '$.content' = ?4)";
+    let values = (&memory.id, Status::Active.as_str(), memory.category.as_str(), &memory.content);
+    Ok(connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?)
+}
+
+/// Whether a memory was a candidate before.
+pub fn has_waited(connection: &Connection, id: &str) -> Result<bool> {
+    let sql = "SELECT EXISTS(SELECT 1 FROM history WHERE memory = ?1 AND json_valid(before) \
+               AND before ->> '$.status' = ?2)";
+    Ok(connection.prepare_cached(sql)?.query_row((id, Status::Candidate.as_str()), |row| row.get(0))?)
 }
 
 /// The last change of one memory that was not taken back.
