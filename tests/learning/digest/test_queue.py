@@ -15,8 +15,8 @@ from opencode_memory.learning.digest.queue import (
     LeaseLostError,
 )
 from opencode_memory.learning.extraction.events import SessionInfo
-from support.digested_sessions import INFO, Desk
-from support.stores import open_store
+from support.digested_sessions import INFO, PROJECT, Desk
+from support.stores import files_holding, open_store
 
 OTHER = SessionInfo(id="ses_e", directory="/home/ann/other")
 
@@ -150,3 +150,13 @@ def test_queue_survives_a_restart(desk: Desk, store: MemoryStore) -> None:
         due = DigestQueue(same, now_ms=desk.read_clock).claim("next start")
     assert due is not None
     assert due.info == INFO
+
+
+def test_purged_summary_is_in_no_file(desk: Desk, data_dir: Path) -> None:
+    desk.learn()
+    desk.digest(summary={"done": "Invoices are rendered in Zanzibar.", "decided": "", "open": ""})
+    [summary] = [memory for memory in desk.store.list(project=PROJECT) if memory.topic == f"session:{INFO.id}"]
+    assert "Zanzibar" in desk.queue.entries()[0].summary
+    desk.store.purge(summary.id)
+    assert files_holding(data_dir, "Zanzibar") == []
+    assert [entry.session for entry in desk.queue.entries()] == [INFO.id]

@@ -7,6 +7,32 @@ use super::WriteTx;
 use super::quoted::Quoted;
 use crate::error::{Error, Result};
 
+/// A table whose rows may quote a memory. A row has a part of its key, a session, and a JSON object.
+struct Quoting {
+    find: &'static str,
+    replace: &'static str,
+    /// Whether the object is the extraction state of the session.
+    is_state: bool,
+}
+
+const QUOTING: [Quoting; 3] = [
+    Quoting {
+        find: "SELECT '', session, state FROM learning WHERE state <> '{}'",
+        replace: "UPDATE learning SET state = ?3, version = version + 1 WHERE session = ?2",
+        is_state: true,
+    },
+    Quoting {
+        find: "SELECT feed, session, mark FROM feed WHERE mark LIKE '{%'",
+        replace: "UPDATE feed SET mark = ?3 WHERE feed = ?1 AND session = ?2",
+        is_state: false,
+    },
+    Quoting {
+        find: "SELECT kind, subject, payload FROM job WHERE payload <> '{}'",
+        replace: "UPDATE job SET payload = ?3 WHERE kind = ?1 AND subject = ?2",
+        is_state: false,
+    },
+];
+
 /// The extraction state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Learning {
@@ -115,22 +141,24 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Erase texts from the states of all sessions. Other sessions may have said the same, and forks copy messages.
+    /// Erase texts from the states of all sessions, the marks of feeds and the arguments of jobs. Other sessions may have
+    /// said the same, forks copy messages, and the mark of a digest holds the summary of its session.
     pub fn erase_from_states(&self, quoted: &Quoted) -> Result<()> {
-        let mut changed = Vec::new();
-        {
-            let mut statement = self.prepare_cached("SELECT session, state FROM learning WHERE state <> '{}'")?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (session, state): (String, String) = (row.get(0)?, row.get(1)?);
-                if let Some(left) = quoted.erase_from(&session, &state) {
-                    changed.push((left, session));
+        for Quoting { find, replace, is_state } in QUOTING {
+            let mut changed: Vec<(String, String, String)> = Vec::new();
+            {
+                let mut statement = self.prepare_cached(find)?;
+                let mut rows = statement.query([])?;
+                while let Some(row) = rows.next()? {
+                    let (part, session, text): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                    if let Some(left) = quoted.erase_from(if is_state { &session } else { "" }, &text) {
+                        changed.push((part, session, left));
+                    }
                 }
             }
-        }
-        for change in &changed {
-            self.prepare_cached("UPDATE learning SET state = ?1, version = version + 1 WHERE session = ?2")?
-                .execute((&change.0, &change.1))?;
+            for change in changed {
+                self.prepare_cached(replace)?.execute(change)?;
+            }
         }
         Ok(())
     }

@@ -44,8 +44,10 @@ impl Quoted {
             return is_own.then(|| "{}".to_owned());
         };
         let mut has_changed = false;
-        for member in members.values_mut() {
+        for (name, member) in &mut members {
             match member {
+                // Without its folder, a session would belong to no project, and what it says would become global.
+                _ if name == "directory" => {}
                 Value::String(text) if !text.is_empty() => {
                     let is_free = is_own && text.contains(char::is_whitespace);
                     if is_free || self.is_in(text) {
@@ -143,6 +145,13 @@ mod tests {
             Some(r#"{"action":"","goal_from":"msg_9"}"#)
         );
         assert_eq!(quoted("The keys lie in Zanzibar").erase_from("other", state), None);
+    }
+
+    #[test]
+    fn folder_of_a_session_stays() {
+        let state = r#"{"directory":"/home/ann/shop","title":"home: Ann, shop"}"#;
+        let left = quoted("Home Ann shop").erase_from("other", state);
+        assert_eq!(left.as_deref(), Some(r#"{"directory":"/home/ann/shop","title":""}"#));
     }
 
     #[test]
