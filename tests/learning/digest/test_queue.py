@@ -160,3 +160,13 @@ def test_purged_summary_is_in_no_file(desk: Desk, data_dir: Path) -> None:
     desk.store.purge(summary.id)
     assert files_holding(data_dir, "Zanzibar") == []
     assert [entry.session for entry in desk.queue.entries()] == [INFO.id]
+
+
+def test_secret_in_the_title_of_a_session_is_in_no_file(desk: Desk, data_dir: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    named = SessionInfo(id="ses_t", directory="/home/ann/shop", title=f"Deploy with {token}")
+    desk.queue.add(named, active_ms=desk.now_ms, rest_seconds=0)
+    desk.store.jobs.enqueue("rest", named.id, payload={"title": named.title})
+    assert desk.queue.entries()[0].title == "Deploy with [redacted:github-token]"
+    desk.store.close()
+    assert files_holding(data_dir, token) == []

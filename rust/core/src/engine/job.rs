@@ -20,9 +20,11 @@ impl Engine {
         if payload.len() > PAYLOAD_BYTES {
             return Err(Error::over_limit("payload", format!("{} bytes", payload.len()), PAYLOAD_BYTES));
         }
+        let mut payload = payload.to_owned();
+        redaction::Kinds::default().clean_json("payload", &mut payload)?;
         let shared = self.enter()?;
         shared.store.write(&shared.clock, self.writer(), |write| {
-            write.enqueue(kind, subject, payload, write.now_ms.saturating_add(delay_ms.max(0)))
+            write.enqueue(kind, subject, &payload, write.now_ms.saturating_add(delay_ms.max(0)))
         })
     }
 

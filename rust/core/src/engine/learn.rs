@@ -111,6 +111,9 @@ impl Engine {
                 STATE_BYTES,
             ));
         }
+        if let Some((_, progress)) = &mut batch.progress {
+            clean_mark(progress)?;
+        }
         let prepared = prepare_all(batch.memories)?;
         let shared = self.enter()?;
         let rivals = shared.find_rivals(prepared.iter().map(|(memory, _)| memory))?;
@@ -136,10 +139,19 @@ impl Engine {
     }
 
     /// Set the position of a feed after messages without a result.
-    pub fn set_feed_progress(&self, feed: &str, progress: &Progress) -> Result<()> {
+    pub fn set_feed_progress(&self, feed: &str, mut progress: Progress) -> Result<()> {
+        clean_mark(&mut progress)?;
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.writer(), |write| write.set_progress(feed, progress))
+        shared.store.write(&shared.clock, self.writer(), |write| write.set_progress(feed, &progress))
     }
+}
+
+/// Redact the mark of a feed if it is a JSON object, which may hold texts of the session, such as its title.
+fn clean_mark(progress: &mut Progress) -> Result<()> {
+    if progress.mark.starts_with('{') {
+        redaction::Kinds::default().clean_json("mark", &mut progress.mark)?;
+    }
+    Ok(())
 }
 
 /// Write the links of a batch. A link is left out if one of its ends is not active any more.

@@ -60,7 +60,7 @@ impl Engine {
         mark: String,
         cursor: Option<String>,
     ) -> PyResult<()> {
-        self.run(py, || self.core.set_feed_progress(feed, &Progress { session, mark, cursor }))
+        self.run(py, || self.core.set_feed_progress(feed, Progress { session, mark, cursor }))
     }
 
     fn counted(&self, py: Python<'_>, messages: Vec<Vec<u8>>) -> PyResult<Vec<bool>> {
