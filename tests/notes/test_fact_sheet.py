@@ -10,6 +10,7 @@ import pytest
 from opencode_memory import MemoryStore
 from opencode_memory.models import RememberStatus, Trust
 from opencode_memory.notes.fact_sheet import describe_project, update_fact_sheet
+from support.stores import files_holding
 
 PACKAGE = {
     "name": "harbor-shop",
@@ -166,3 +167,22 @@ def test_sheet_that_the_user_changed_or_removed_stays_so(store: MemoryStore, fol
     (folder / "yarn.lock").touch()
     assert update_fact_sheet(store, folder, project="app") is None
     assert all("yarn" not in memory.content for memory in store.list())
+
+
+def test_purged_sheet_is_in_no_file(store: MemoryStore, folder: Path, data_dir: Path) -> None:
+    write(folder, package__json=json.dumps(PACKAGE | {"name": "zanzibar"}))
+    written = update_fact_sheet(store, folder, project="app")
+    assert written is not None
+    assert "zanzibar" in store.get(written.id).content
+    store.purge(written.id)
+    assert files_holding(data_dir, "zanzibar") == []
+
+
+def test_sheet_of_an_earlier_version_is_updated(store: MemoryStore, folder: Path) -> None:
+    write(folder, package__json=json.dumps(PACKAGE))
+    written = update_fact_sheet(store, folder, project="app")
+    assert written is not None
+    mark = {"id": written.id, "content": store.get(written.id).content}
+    store.kv.set("opencode-memory:fact-sheet", mark, ttl_seconds=None, project="app")
+    (folder / "yarn.lock").touch()
+    assert update_fact_sheet(store, folder, project="app") is not None

@@ -6,6 +6,7 @@ deleted stays as the user left it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,11 @@ SOURCE: Final = "manifests"
 """Name of this source of learning in ``learning.sources``."""
 _TOPIC: Final = "project:facts"
 _MARK: Final = f"{reserved_keys.PROGRAM}fact-sheet"
-"""Key of the last written sheet in the project's namespace: its id and its text."""
+"""Key of the last written sheet in the project's namespace: its id and a digest of its text.
+
+The text itself would outlive a purge of the memory.
+"""
+_DIGEST_BYTES: Final = 16
 
 
 def update_fact_sheet(store: MemoryStore, folder: Path, *, project: str) -> RememberResult | None:
@@ -52,7 +57,8 @@ def update_fact_sheet(store: MemoryStore, folder: Path, *, project: str) -> Reme
             )
         ]
     )[0]
-    store.kv.set(_MARK, {"id": result.id, "content": store.get(result.id).content}, ttl_seconds=None, project=project)
+    value = {"id": result.id, "digest": _digest(store.get(result.id).content)}
+    store.kv.set(_MARK, value, ttl_seconds=None, project=project)
     return result
 
 
@@ -62,5 +68,11 @@ def _may_update(store: MemoryStore, written: Mapping[str, str], content: str) ->
         sheet = store.get(written["id"])
     except NotFoundError:
         return False
-    is_untouched = sheet.content == written["content"] and sheet.verified_at is None
+    # Earlier versions kept the text.
+    digest = written.get("digest") or _digest(written.get("content", ""))
+    is_untouched = _digest(sheet.content) == digest and sheet.verified_at is None
     return sheet.status is Status.ACTIVE and is_untouched and sheet.content != content
+
+
+def _digest(content: str) -> str:
+    return hashlib.blake2b(content.encode(), digest_size=_DIGEST_BYTES).hexdigest()
