@@ -133,6 +133,48 @@ def test_export_of_an_import_is_the_export(full: MemoryStore, store: MemoryStore
     assert first["counts"] == second["counts"]
 
 
+@pytest.mark.parametrize(
+    ("array", "field", "value"),
+    [
+        ("kv", "created_at", 1 << 62),
+        ("kv", "expires_at", -(1 << 62)),
+        ("kv", "key", "a\nb"),
+        ("kv", "project", "*"),
+        ("kv", "value", "x" * (1 << 20)),
+        ("links", "weight", 1e300),
+        ("links", "kind", ""),
+        ("links", "created_at", 1 << 62),
+        ("history", "at", 1 << 62),
+        ("projects", "created_at", -(1 << 62)),
+        ("memories", "stored_at", -(1 << 62)),
+    ],
+)
+def test_row_with_a_value_that_no_operation_writes_is_refused(
+    full: MemoryStore, store: MemoryStore, array: str, field: str, value: Any
+) -> None:
+    document = json.loads(exported(full))
+    document[array][0][field] = value
+    before = rows(store)
+    with pytest.raises(InvalidInputError, match=field):
+        import_memories(store, io.StringIO(json.dumps(document)))
+    assert rows(store) == before
+
+
+def test_version_in_the_history_with_an_impossible_time_is_refused(full: MemoryStore, store: MemoryStore) -> None:
+    document = json.loads(exported(full))
+    changed = next(row for row in document["history"] if row["before"] is not None)
+    changed["before"]["time"] = 1 << 62
+    with pytest.raises(InvalidInputError, match="time"):
+        import_memories(store, io.StringIO(json.dumps(document)))
+
+
+def test_reason_of_a_link_has_no_control_characters(full: MemoryStore, store: MemoryStore) -> None:
+    document = json.loads(exported(full))
+    document["links"][0]["reason"] = "clears\x1b[2J the\nscreen"
+    import_memories(store, io.StringIO(json.dumps(document)))
+    assert rows(store)["link"][0]["reason"] == "clears [2J the screen"
+
+
 def test_interrupted_import_is_finished_by_the_next(
     full: MemoryStore, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

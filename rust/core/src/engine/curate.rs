@@ -139,9 +139,7 @@ impl Engine {
         validate::optional("reason", reason)?;
         let mut reason = one_line(reason);
         redaction::Kinds::default().clean(&mut reason);
-        if !(0.0..=1.0).contains(&weight) {
-            return Err(Error::over_limit("weight", "must be between 0 and 1", "0 to 1"));
-        }
+        validate::weight(weight)?;
         let (source, target) = (self.resolve_id(source)?, self.resolve_id(target)?);
         if source == target {
             return Err(Error::invalid("target", "is the memory itself"));
@@ -235,7 +233,7 @@ fn last_end(write: &WriteTx<'_>, ids: &[String]) -> Result<Option<i64>> {
 }
 
 /// Replace control characters and line breaks. Reasons are printed in lists, where they could rewrite the screen.
-fn one_line(reason: &str) -> String {
+pub(super) fn one_line(reason: &str) -> String {
     let plain: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }

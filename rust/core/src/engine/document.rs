@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::error::{Error, Result};
-use crate::model::{limits, validate};
+use crate::model::validate;
 use crate::store::document::{self, Action, Change, Document};
 use crate::store::project;
 
@@ -51,9 +51,5 @@ pub(super) fn check(kind: &str, name: &str, project: Option<&str>, body: &str) -
     validate::name("kind", kind)?;
     validate::name("name", name)?;
     project.map_or(Ok(()), validate::project_name)?;
-    if body.len() > limits::KV_VALUE_BYTES {
-        let message = format!("has {} bytes as JSON; at most {} are kept", body.len(), limits::KV_VALUE_BYTES);
-        return Err(Error::over_limit("body", message, limits::KV_VALUE_BYTES));
-    }
-    Ok(())
+    validate::json_value("body", body)
 }

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::curate::one_line;
+use super::kv::check_key;
 use super::{Engine, document as documents, redaction};
 use crate::error::{Error, Result};
-use crate::model::Trust;
+use crate::model::{Trust, validate};
 use crate::store::history::{self, Recorded};
 use crate::store::{document, kv, link, memory, project};
 
@@ -155,7 +157,7 @@ impl Engine {
                 "project" => {
                     let mut added = 0;
                     for row in parse::<ProjectRow>(&clean)? {
-                        crate::model::validate::project_name(&row.name)?;
+                        row.check()?;
                         added += usize::from(project::id_of(write, Some(&row.name))?.is_none());
                         let id = write.project_named(Some(&row.name))?;
                         write.execute(
@@ -171,12 +173,13 @@ impl Engine {
                 "link" => {
                     let mut added = 0;
                     for row in parse::<LinkRow>(&clean)? {
+                        row.check()?;
                         added += write.restore_link(&link::Link {
                             source: row.source,
                             target: row.target,
                             kind: row.kind,
                             weight: row.weight,
-                            reason: row.reason,
+                            reason: one_line(&row.reason),
                             created_at: row.created_at,
                         })?;
                     }
@@ -192,6 +195,7 @@ impl Engine {
                 "kv" => {
                     let mut added = 0;
                     for row in parse::<KvRow>(&clean)? {
+                        row.check()?;
                         let project_id = write.project_named(row.project.as_deref())?;
                         let value = kv::Value {
                             name: row.key,
@@ -208,6 +212,7 @@ impl Engine {
                     let mut added = 0;
                     for row in parse::<DocumentRow>(&clean)? {
                         let body = row.body.to_string();
+                        check_times(row.created_at, row.updated_at)?;
                         documents::check(&row.kind, &row.name, row.project.as_deref(), &body)?;
                         added += write.restore_document(&document::Document {
                             kind: row.kind,
@@ -244,6 +249,41 @@ fn memory_json(memory: &crate::model::Memory) -> Result<String> {
     Ok(value.to_string())
 }
 
+// A file may contain any number and any text. A row with a time that no reader can convert would make the list of all rows
+// unreadable, so a row has to keep the rules of the operation that writes such rows.
+
+impl ProjectRow {
+    fn check(&self) -> Result<()> {
+        validate::project_name(&self.name)?;
+        let mut marks = self.remotes.iter().chain(&self.root_commits).chain(&self.folders);
+        marks.try_for_each(|mark| validate::name("project", mark))?;
+        validate::time("created_at", Some(self.created_at))
+    }
+}
+
+impl LinkRow {
+    fn check(&self) -> Result<()> {
+        validate::name("kind", &self.kind)?;
+        validate::weight(self.weight)?;
+        validate::time("created_at", Some(self.created_at))
+    }
+}
+
+impl KvRow {
+    fn check(&self) -> Result<()> {
+        self.project.as_deref().map_or(Ok(()), validate::project_name)?;
+        check_key("key", &self.key)?;
+        validate::json_value("value", &self.value.to_string())?;
+        validate::time("expires_at", self.expires_at)?;
+        check_times(self.created_at, self.updated_at)
+    }
+}
+
+fn check_times(created_at: i64, updated_at: i64) -> Result<()> {
+    validate::time("created_at", Some(created_at))?;
+    validate::time("updated_at", Some(updated_at))
+}
+
 /// The error for damaged JSON in the store. The caller that knows the path of the file adds it.
 fn unreadable(what: &str, error: &serde_json::Error) -> Error {
     let message = format!("{what} cannot be read ({error}); run `opencode-memory verify` for details");
@@ -278,6 +318,8 @@ impl From<Recorded> for HistoryRow {
 
 impl HistoryRow {
     fn into_recorded(self) -> Result<Recorded> {
+        validate::time("at", Some(self.at))?;
+        self.before.as_ref().map_or(Ok(()), validate::times)?;
         Ok(Recorded {
             seq: 0,
             operation: self.operation,

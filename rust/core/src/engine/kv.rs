@@ -3,7 +3,7 @@
 use super::{Engine, redaction};
 use crate::clock::DAY_MS;
 use crate::error::{Error, Result};
-use crate::model::{limits, validate};
+use crate::model::validate;
 use crate::store::kv::{self, Value};
 use crate::store::project;
 
@@ -23,13 +23,7 @@ impl Engine {
         project.map_or(Ok(()), validate::project_name)?;
         redaction::refuse("key", key)?;
         project.map_or(Ok(()), |name| redaction::refuse("project", name))?;
-        if json.len() > limits::KV_VALUE_BYTES {
-            return Err(Error::over_limit(
-                "value",
-                format!("has {} bytes as JSON; at most {} are kept", json.len(), limits::KV_VALUE_BYTES),
-                limits::KV_VALUE_BYTES,
-            ));
-        }
+        validate::json_value("value", json)?;
         if ttl_ms.is_some_and(|ttl| ttl <= 0) {
             return Err(Error::over_limit(
                 "ttl_seconds",
@@ -85,7 +79,8 @@ impl Engine {
     }
 }
 
-fn check_key(field: &'static str, key: &str) -> Result<()> {
+/// Validate a key.
+pub(super) fn check_key(field: &'static str, key: &str) -> Result<()> {
     validate::name(field, key)?;
     if key.chars().any(char::is_control) {
         return Err(Error::invalid(field, "has control characters"));

@@ -1,7 +1,7 @@
 //! Validation, shared by all write paths. Each error names the field and the limit; no value is changed silently.
 
 use super::limits;
-use super::memory::{NewMemory, Source};
+use super::memory::{Memory, NewMemory, Source};
 use crate::error::{Error, Result};
 
 /// Validate the text of a memory.
@@ -69,6 +69,34 @@ pub fn time(field: &'static str, at: Option<i64>) -> Result<()> {
     }
 }
 
+/// Validate all times of a stored memory.
+pub fn times(memory: &Memory) -> Result<()> {
+    time("time", Some(memory.time))?;
+    time("created_at", Some(memory.created_at))?;
+    time("updated_at", Some(memory.updated_at))?;
+    time("stored_at", Some(memory.stored_at))?;
+    time("expires_at", memory.expires_at)?;
+    time("verified_at", memory.verified_at)?;
+    schedule((memory.remind_at, memory.remind_every), (memory.review_after, memory.review_every))
+}
+
+/// Validate the weight of a link.
+pub fn weight(weight: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&weight) {
+        return Ok(());
+    }
+    Err(Error::over_limit("weight", "must be between 0 and 1", "0 to 1"))
+}
+
+/// Validate the length of a value of the key-value store, or of the body of a document, as JSON.
+pub fn json_value(field: &'static str, json: &str) -> Result<()> {
+    if json.len() <= limits::KV_VALUE_BYTES {
+        return Ok(());
+    }
+    let message = format!("has {} bytes as JSON; at most {} are kept", json.len(), limits::KV_VALUE_BYTES);
+    Err(Error::over_limit(field, message, limits::KV_VALUE_BYTES))
+}
+
 /// Validate the reminder and the review of a memory, each with its days until the next.
 pub fn schedule(reminder: (Option<i64>, Option<i64>), review: (Option<i64>, Option<i64>)) -> Result<()> {
     time("remind_at", reminder.0)?;
@@ -121,6 +149,7 @@ pub fn new_memory(memory: &NewMemory) -> Result<()> {
     time("expires_at", memory.expires_at)?;
     time("created_at", memory.created_at)?;
     time("updated_at", memory.updated_at)?;
+    time("stored_at", memory.stored_at)?;
     time("verified_at", memory.verified_at)?;
     schedule((memory.remind_at, memory.remind_every), (memory.review_after, memory.review_every))?;
     metadata(&memory.metadata)?;
