@@ -112,6 +112,27 @@ def test_opencode_that_ends_again_and_again_is_given_up() -> None:
     assert len(own.opened) == 4
 
 
+def test_one_connection_wakes_all_loops_that_wait_for_it() -> None:
+    hosts, own = make(connects=False)
+    found: list[object] = []
+
+    async def wait(id_: str) -> None:
+        found.append(await hosts.find_or_open(loop(id=id_)))
+
+    async def main() -> None:
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait, "a")
+                tasks.start_soon(wait, "b")
+                await anyio.wait_all_tasks_blocked()
+                hosts.add(started)
+
+    started = FakeOpenCode(SHOP, lambda _: {}, pid=7)
+    anyio.run(main)
+    assert found == [started, started]
+    assert own.pid == 7
+
+
 def test_plugin_that_never_connects_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opencode_memory.loops.hosts._CONNECT_SECONDS", 0.01)
     hosts, _ = make(connects=False)

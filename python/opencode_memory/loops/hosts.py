@@ -45,7 +45,9 @@ class Hosts:
     def add(self, host: Host) -> None:
         """Use a connection of OpenCode from now on."""
         self._connected.append(host)
+        # All loops that wait hold this event. Whoever waits from now on needs a new one.
         self._changed.set()
+        self._changed = anyio.Event()
 
     def remove(self, host: Host) -> None:
         """Use a connection no longer, because it has ended."""
@@ -85,7 +87,6 @@ class Hosts:
             await self._own.open(loop.program, loop.directory)
         with anyio.move_on_after(_CONNECT_SECONDS):
             while (found := self.find(loop)) is None:
-                self._changed = anyio.Event()
                 await self._changed.wait()
         if found is None:
             error = OpencodeMemoryError("OpenCode was started for the loop, but its plugin does not connect")
