@@ -50,6 +50,14 @@ def test_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) 
     until_gone(int((tmp_path / "child").read_text()))
 
 
+def test_exit_code_of_a_timeout_of_its_own_is_no_timeout_of_ours(tmp_path: Path) -> None:
+    async def main() -> None:
+        ran = await run_command("echo slow; exit 124", tmp_path)
+        assert (ran.exit, ran.output) == (124, "slow\n")
+
+    anyio.run(main)
+
+
 def test_child_left_behind_is_ended_and_does_not_hold_the_output(tmp_path: Path) -> None:
     async def main() -> None:
         with anyio.fail_after(20):

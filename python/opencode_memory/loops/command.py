@@ -96,7 +96,7 @@ async def run_command(
         )
     except OSError as error:
         return Ran(command=command, exit=127, output=f"cannot be started: {error.strerror}")
-    exit_code = _TIMED_OUT
+    exit_code: int | None = None
     try:
         group = identify(process.pid)
         if on_start is not None and group is not None:
@@ -108,14 +108,15 @@ async def run_command(
                 await process.wait()
                 # A process that the command left behind may hold the output open.
                 _end_group(process)
-            exit_code = process.returncode if process.returncode is not None else _TIMED_OUT
+            exit_code = process.returncode
     finally:
         _end_group(process)
         with anyio.CancelScope(shield=True):
             await process.aclose()
     output = bytes(tail).decode("utf-8", "replace")
-    if exit_code == _TIMED_OUT:
+    if exit_code is None:
         output += f"\n[ended after {seconds:g} s]"
+        exit_code = _TIMED_OUT
     return Ran(command=command, exit=exit_code, output=output[-KEPT_CHARACTERS:])
 
 
