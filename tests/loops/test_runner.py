@@ -12,22 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.from_thread
 import pytest
 
 import opencode_memory
-from loops.fake_opencode import Asked
+from loops.fake_opencode import Asked, FakeOpenCode
 from loops.loop_world import PROJECT, World, is_audit
 from loops.processes import dead_process, elsewhere
 from loops.repositories import git
 from opencode_memory.config.load import load
-from opencode_memory.errors import InvalidInputError, NotFoundError
+from opencode_memory.errors import BusyError, InvalidInputError, NotFoundError
 from opencode_memory.loops import records
+from opencode_memory.loops import runner as runner_module
 from opencode_memory.loops.describe import describe_step
 from opencode_memory.loops.host import HostError
 from opencode_memory.loops.left_over import mark
-from opencode_memory.loops.model import LoopState, Rest, StepKind
+from opencode_memory.loops.model import Loop, LoopState, Rest, StepKind
 from opencode_memory.loops.process import ProcessId, identify
-from opencode_memory.loops.records import Lease, LostLeaseError
+from opencode_memory.loops.records import Lease, Loops, LostLeaseError
+from opencode_memory.loops.runner import Runner
 from opencode_memory.loops.session_step import MOST_SENT
 from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, resume_loop, start_loop
 from opencode_memory.plans import Plans, PlanStatus
@@ -295,6 +298,42 @@ def test_second_server_does_nothing_while_the_first_has_the_lease(make: Callable
     assert world.run().steps == 0
     world.loops.release(lease)
     assert world.run().state is LoopState.COMPLETED
+
+
+def test_busy_store_while_a_lease_is_renewed_does_not_lose_the_lease(
+    make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make()
+    renew, tries = Loops.renew, 0
+    is_renewed = anyio.Event()
+
+    def fail_once(self: Loops, *given: Any, **named: Any) -> Lease:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise BusyError("the store is locked")
+        lease = renew(self, *given, **named)
+        anyio.from_thread.run_sync(is_renewed.set)
+        return lease
+
+    async def find_host(_: Loop) -> FakeOpenCode:
+        await is_renewed.wait()
+        return world.opencode
+
+    async def main() -> None:
+        runner = world.runner()
+        runner.find_host = find_host
+        with anyio.fail_after(30):
+            await runner.run()
+
+    monkeypatch.setattr(Loops, "renew", fail_once)
+    monkeypatch.setattr(runner_module, "LEASE_SECONDS", 0.3)
+    monkeypatch.setattr(
+        Runner, "_acquire", lambda self: self.loops.acquire(self.id, self.owner, at=clock.now(), seconds=60)
+    )
+    anyio.run(main)
+    assert world.loops.get(world.loop.id).state is LoopState.COMPLETED
+    assert tries > 1
 
 
 def hold_as(world: World, process: ProcessId, monkeypatch: pytest.MonkeyPatch) -> Lease:

@@ -67,8 +67,11 @@ class HeldLease:
             LostLeaseError: Another server has it.
         """
         with self._lock:
-            lease, self._lease = self._held, None
-            self._lease = self._loops.renew(lease, at=at, seconds=seconds)
+            try:
+                self._lease = self._loops.renew(self._held, at=at, seconds=seconds)
+            except LostLeaseError:
+                self._lease = None
+                raise
 
     def release(self) -> None:
         """Give the lease back."""

@@ -130,6 +130,9 @@ class Runner:
                 _log.warning("another server runs the loop %s now", self.id)
                 scope.cancel()
                 return
+            except OpencodeMemoryError as error:
+                # The lease lasts for two more attempts. If another server takes it then, every write is refused.
+                _log.warning("the lease of the loop %s is not renewed: %s", self.id, error)
 
     @property
     def _held(self) -> HeldLease:
