@@ -1,6 +1,6 @@
 """Consolidation: proposes to archive stale memories and duplicates, and lists contradictions.
 
-``propose`` does not change the store. ``apply`` archives the proposed memories, and each step can be undone.
+``propose`` does not change the store. ``apply`` archives the proposed memories, and one undo brings all of them back.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ def apply(store: MemoryStore, proposal: Proposal) -> list[Memory]:
 
     In a chain of duplicates one memory stays: a memory that is archived in favour of another does not archive a third.
     """
+    store = store.in_one_operation()
     reasons: dict[str, str] = {memory.id: "stale" for memory in proposal.stale}
     for pair in proposal.duplicates:
         if pair.keep.id not in reasons:
