@@ -160,6 +160,25 @@ def test_ingest_synchronizes_memories_with_notes(cli: CommandLine) -> None:
     assert cli.contents() == []
 
 
+def test_ingest_names_renamed_files_and_headings(cli: CommandLine) -> None:
+    docs = cli.folder / "docs"
+    docs.mkdir()
+    (docs / "deploy.md").write_text("# Deploy\n\nOn Thursdays.\n\n# Roll back\n\nBy hand.\n", encoding="utf-8")
+    (docs / "tests.md").write_text("# Tests\n\nEvery night.\n", encoding="utf-8")
+    cli.ok("ingest", "docs")
+    (docs / "deploy.md").rename(docs / "release.md")
+    (docs / "tests.md").write_text("# Checks\n\nEvery night.\n", encoding="utf-8")
+    assert cli.ok("ingest", "docs", "--dry-run").out == (
+        f"moved {docs}/deploy.md → {docs}/release.md: 2 sections\n"
+        f"moved {docs}/tests.md # Tests → {docs}/tests.md # Checks: 1 section\n"
+        "2 notes: 3 moved. Nothing was written.\n"
+    )
+    assert [one["new"] for one in cli.ok("ingest", "docs", "--json").json["moved"]] == [
+        f"file:{docs}/release.md#Deploy", f"file:{docs}/release.md#Roll back", f"file:{docs}/tests.md#Checks",
+    ]  # fmt: skip
+    assert "moved 3" in cli.ok("log").out
+
+
 def test_ingest_from_another_worktree_recognizes_notes(cli: CommandLine) -> None:
     git = ["git", "-c", "init.defaultBranch=main", "-c", "user.name=A", "-c", "user.email=a@example.org"]
     for arguments in (

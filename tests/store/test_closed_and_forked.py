@@ -169,6 +169,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "jobs.list": lambda store, id: store.jobs.list(),
     "jobs.counts": lambda store, id: store.jobs.counts(),
     "jobs.next_at": lambda store, id: store.jobs.next_at(),
+    "relocations.apply": lambda store, id: store.relocations.apply(None, []),
     "learning.open": lambda store, id: store.learning.open("s"),
     "learning.are_processed": lambda store, id: store.learning.are_processed(["m"]),
     "learning.seen_elsewhere": lambda store, id: store.learning.seen_elsewhere("app", ["x"], "s"),
@@ -194,6 +195,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
     from opencode_memory.store.kv import KeyValues
     from opencode_memory.store.operations import Operations
     from opencode_memory.store.projects import Projects
+    from opencode_memory.store.relocations import Relocations
     from opencode_memory.store.reminders import Reminders
     from opencode_memory.store.rows import Rows
     from opencode_memory.store.sessions import Sessions
@@ -209,6 +211,7 @@ def test_every_method_is_tried_on_a_closed_and_on_a_forked_store() -> None:
         "turns.": Turns,
         "reminders.": Reminders,
         "operations.": Operations,
+        "relocations.": Relocations,
     }
     methods = {f"{part}{name}" for part, kind in parts.items() for name in vars(kind) if not name.startswith("_")}
     assert methods - _USES.keys() == {"close", "data_dir", "is_writable", "operation", "project", "zone"}

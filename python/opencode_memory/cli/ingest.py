@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +17,21 @@ from opencode_memory.cli.output import dim
 from opencode_memory.cli.progress import embed_pending, progress
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.text.clock import to_ms
+from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading, OpenCodeReport
     from opencode_memory.notes.folder import IngestReport
+    from opencode_memory.notes.moved import Moved
     from opencode_memory.store.memory_store import MemoryStore
 
 _READ_SO_FAR: Final = "What was read so far is stored. The same command reads the rest."
 _OPENCODE: Final = "opencode"
 _SHOWN: Final = 20
+_LONGEST_FILE: Final = 400
+_LONGEST_HEADINGS: Final = 72
+_PREFIX: Final = "file:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,7 @@ def ingest(run: Invocation, *, path: Path, db: Path | None, dry_run: bool) -> No
     `opencode` reads the new messages of all sessions of OpenCode in all projects. Any other PATH is a note or a folder
     of notes (write `./opencode` for a folder of that name), and each section becomes a memory. Run it again to update
     the memories of edited sections and to archive those of deleted sections.
+    A section whose file or heading was renamed keeps its memory.
     """
     if str(path) == _OPENCODE:
         read_opencode(run, OpenCodeRequest(db=db, dry_run=dry_run))
@@ -145,13 +152,37 @@ def _print_notes(run: Invocation, report: IngestReport, *, dry_run: bool) -> Non
     if run.out.as_json:
         run.out.json(report)
         return
+    lines = _describe_moves(report.moved)
+    for line in lines[:_SHOWN]:
+        run.out.line(line)
+    if len(lines) > _SHOWN:
+        run.out.line(dim(f"… and {len(lines) - _SHOWN} more"))
     for skipped in report.skipped:
         run.out.note(f"skipped {skipped.file}: {skipped.reason}")
     changes = {
         "added": report.added,
         "updated": report.updated,
+        "moved": len(report.moved),
         "archived": report.archived,
         "unchanged": report.unchanged,
     }
     summary = ", ".join(f"{number:,} {what}" for what, number in changes.items() if number) or "nothing to read"
     run.out.line(f"{format_count(report.files, 'note')}: {summary}.{' Nothing was written.' if dry_run else ''}")
+
+
+def _describe_moves(moved: Sequence[Moved]) -> list[str]:
+    """Return a line for each renamed file with the number of its sections, and one for each renamed heading."""
+    lines: dict[str, int] = {}
+    for one in moved:
+        (old, old_headings), (new, new_headings) = (_split_place(topic) for topic in (one.old, one.new))
+        if one.old.partition("#")[2] != one.new.partition("#")[2]:
+            old, new = f"{old} # {old_headings}", f"{new} # {new_headings}"
+        line = f"moved {old} → {new}"
+        lines[line] = lines.get(line, 0) + 1
+    return [f"{line}: {format_count(number, 'section')}" for line, number in lines.items()]
+
+
+def _split_place(topic: str) -> tuple[str, str]:
+    """Return the file and the headings of a section, each on one line."""
+    file, _, headings = topic.removeprefix(_PREFIX).partition("#")
+    return one_line(file, _LONGEST_FILE), one_line(headings, _LONGEST_HEADINGS)

@@ -5,22 +5,25 @@ statement and the sentence that it was learned from, also if a later wording has
 number are never the word that may differ, and another word in its place makes another statement: after "Use npm" was
 rejected, "Use pnpm" and "Do not use npm" are still learned. ``undo`` and a restoration withdraw the marks.
 
-The section of a note whose memory a person deleted is not read again either, until its text changes.
+The section of a note whose memory a person deleted is not read again either, until its text changes. If the file or a
+heading was renamed, the section is recognised by its text.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory._core import terms
 from opencode_memory.errors import BusyError, ConflictError, NotFoundError
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.models import INGEST, HistoryEntry, Memory, Operation, Trust
 from opencode_memory.store.learning_state import Batch
+from opencode_memory.text.section_mark import hash_parts, headings_of, is_long, read_mark
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 _SETTLED: Final = "settled by a person"
 _MARK: Final = "settled:"
 _RACES: Final = 5
+_DIGITS: Final = 24
 _NEGATION: Final = re.compile(r"\b(?:not|never|no|without|nor|avoid|stop|dont|cannot|\w+n['\u2019]t)\b", re.IGNORECASE)
 _FIXED: Final = re.compile(r"never|without|avoid|stop|only|.*\d.*")
 _SMALL: Final = re.compile(r"alway|pleas|every|each|user|project|repo|repositori|codebas|want|prefer|should|must|now")
@@ -68,6 +72,36 @@ def are_sections_rejected(store: MemoryStore, sections: Sequence[tuple[str, str]
     return [
         bool(seen) for seen in store.learning.seen_elsewhere(project, [_name_section(*one) for one in sections], "")
     ]
+
+
+def are_texts_rejected(
+    store: MemoryStore, sections: Sequence[tuple[str, Mapping[str, Any]]], project: str | None
+) -> list[bool]:
+    """Return for each section of notes whether a person has deleted the memory of a section with the same text.
+
+    Args:
+        store: The store with the rejections.
+        sections: Topic of each section, and the metadata with its mark.
+        project: The project of the notes; None for global ones.
+    """
+    marks = [name_texts(topic, metadata) for topic, metadata in sections]
+    names = list(dict.fromkeys(chain.from_iterable(marks)))
+    seen = {name for name, times in zip(names, store.learning.seen_elsewhere(project, names, ""), strict=True) if times}
+    return [not seen.isdisjoint(names) for names in marks]
+
+
+def name_texts(topic: str, metadata: Mapping[str, Any]) -> list[str]:
+    """Return the marks of a section's text, which stay the same if its file is renamed.
+
+    A short text is the same only under the same headings, because other sections may well have it too.
+    """
+    mark = read_mark(metadata)
+    texts: list[tuple[str, ...]] = [("text", mark.fingerprint)] if mark.fingerprint else []
+    if mark.body:
+        texts.append(("body", headings_of(topic), mark.body))
+    if is_long(mark.body):
+        texts.append(("body", mark.body))
+    return [f"{_MARK}moved:{hash_parts(*text)[:_DIGITS]}" for text in texts]
 
 
 def record_rejection(store: MemoryStore, *memories: Memory) -> None:
@@ -161,9 +195,9 @@ def reject_learned(store: MemoryStore, ids: Iterable[str]) -> None:
 
 def _marks_of(memory: Memory) -> list[str]:
     marks = _marks_of_statement(memory) if memory.is_learned else []
-    ingested = memory.metadata.get(INGEST)
-    if isinstance(ingested, dict) and memory.topic is not None:
-        marks.append(_name_section(memory.topic, str(ingested.get("fingerprint", ""))))
+    if isinstance(memory.metadata.get(INGEST), dict) and memory.topic is not None:
+        marks.append(_name_section(memory.topic, read_mark(memory.metadata).fingerprint))
+        marks += name_texts(memory.topic, memory.metadata)
     return marks
 
 

@@ -1,14 +1,14 @@
 """Ingest of notes: updates the memories of a file or folder from its current content.
 
 Each section of a note is one memory, identified by its topic (``file:docs/setup.md#Setup/Linux``). A changed section
-updates its memory, and a deleted one archives it. A memory that the user archived stays archived. A memory that was
-archived because its section was deleted is restored with the section.
+updates its memory, and a deleted one archives it. A section whose file or heading was renamed keeps its memory, which
+gets the new topic. A memory that the user archived stays archived. A memory that was archived because its section was
+deleted is restored with the section.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -17,27 +17,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import ConflictError, InvalidInputError
-from opencode_memory.learning.rejections import are_sections_rejected
+from opencode_memory.learning.rejections import are_sections_rejected, are_texts_rejected, name_texts
 from opencode_memory.learning.review import REPLACES
-from opencode_memory.models import NewMemory, RememberStatus, Scope, Status
+from opencode_memory.models import NewMemory, RememberStatus, Status
 from opencode_memory.notes.files import Skipped, find_notes
-from opencode_memory.notes.note_memories import (
-    locate_file,
-    make_file_name,
-    make_mark,
-    parse_file_name,
-    parse_mark,
-    read_memories,
-)
-from opencode_memory.notes.tree import is_note
+from opencode_memory.notes.known import Known, lies_under, read_known, was_looked_for
+from opencode_memory.notes.moved import Moved, OtherNotes, TextIndex, find_moved, move_memories
+from opencode_memory.notes.note_memories import make_file_name, read_memories
 from opencode_memory.projects.identity import real
 from opencode_memory.text.formatting import format_count
+from opencode_memory.text.section_mark import read_mark
 
 if TYPE_CHECKING:
-    from opencode_memory.models import Memory
     from opencode_memory.store.memory_store import MemoryStore
 
-_PAGE: Final = 1000
 _BATCH: Final = 250
 """Sections in one transaction, which an interrupt can lose."""
 
@@ -53,6 +46,7 @@ class IngestReport:
         unchanged: Sections that did not change, or that the user has archived.
         archived: Memories whose section was deleted.
         skipped: Skipped files and sections, with the reasons.
+        moved: Sections whose file or heading was renamed.
     """
 
     files: int
@@ -61,45 +55,38 @@ class IngestReport:
     unchanged: int
     archived: int
     skipped: tuple[Skipped, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """Stored memory of a topic.
-
-    Attributes:
-        id: Id of the memory.
-        file: Name of the file in its topic.
-        status: Status of the memory.
-        fingerprint: Fingerprint of the section at the last ingest; empty if the memory was not written by an ingest.
-        gone: Whether an ingest archived the memory because its section was deleted.
-        metadata: Metadata of the memory.
-    """
-
-    id: str
-    file: str
-    status: Status
-    fingerprint: str
-    gone: bool
-    metadata: Mapping[str, Any]
+    moved: tuple[Moved, ...] = ()
 
 
 @dataclass(slots=True)
 class _Tally:
-    """Counters of a running ingest, with the topics and files it has met."""
+    """Counters of a running ingest, with the topics and files it has met.
+
+    Attributes:
+        present: Topics of all sections that were read.
+        topics: Topics whose memory stays in its place.
+        unread: Names of skipped files and folders.
+        rejected: Names of the texts of sections that the user put away and that are still in their places.
+    """
 
     files: int = 0
     added: int = 0
     updated: int = 0
     unchanged: int = 0
+    present: set[str] = field(default_factory=set)
     topics: set[str] = field(default_factory=set)
     unread: set[str] = field(default_factory=set)
+    rejected: set[str] = field(default_factory=set)
     skipped: list[Skipped] = field(default_factory=list)
 
     def skip(self, skipped: Skipped, base: Path | None) -> None:
         """Skip a file or folder; its memories stay unchanged."""
         self.unread.add(make_file_name(Path(skipped.file), base))
         self.skipped.append(skipped)
+
+    def put_away(self, section: NewMemory) -> None:
+        """Note that the user put a section away that is in its place, so that a copy of it is another section."""
+        self.rejected.update(name_texts(section.topic or "", section.metadata))
 
 
 def ingest(
@@ -135,46 +122,245 @@ def ingest(
         raise error
     owner = project if project is not None else store.project
     # Without a project, notes with the same relative path in two work trees would share a topic.
-    base = real(top) if top is not None and owner is not None and path.is_relative_to(real(top)) else None
+    tree = real(top) if top is not None and owner is not None else None
+    base = tree if tree is not None and path.is_relative_to(tree) else None
     name = make_file_name(path, base)
-    known = _read_known(store, owner, name)
-    if not path.exists() and not known:
+    known = read_known(store, owner)
+    if not path.exists() and not any(lies_under(memory.file, name) for memory in known.values()):
         raise InvalidInputError(f"{path} does not exist, and no memories were read from it before", field="path")
     # One undo takes back the whole ingest.
-    store = store.in_one_operation()
-    tally = _Tally()
-    notes = [note for note in _select(path, base, tally) if not note.is_relative_to(exports)]
-    changes = _read_changes(
-        store, notes, known, tally, project=project, owner=owner, base=base, zone=zone, progress=progress
-    )
+    run = _Ingest(store.in_one_operation(), path, name, base, owner, known)
+    notes = [note for note in _select(path, base, run.tally) if not note.is_relative_to(exports)]
+    changes = run.read(notes, project=project, zone=zone, progress=progress)
     if dry_run:
         _consume(changes)
     else:
+        run.write(changes)
+    return run.finish(OtherNotes(tree, zone), dry_run=dry_run)
+
+
+class _Ingest:
+    """One ingest. First it reads and writes what needs no comparison with other sections, then the rest.
+
+    Args:
+        store: The store, for writes that are one operation.
+        path: The ingested path.
+        name: Its name in topics.
+        base: Top of the work tree, to which names are relative; None if they are absolute.
+        owner: Project of the memories; None for global ones.
+        known: Memories of earlier ingests of the project, by topic.
+    """
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        path: Path,
+        name: str,
+        base: Path | None,
+        owner: str | None,
+        known: dict[str, Known],
+    ) -> None:
+        self.tally = _Tally()
+        self._store = store
+        self._path = path
+        self._name = name
+        self._base = base
+        self._owner = owner
+        self._known = known
+        self._index = TextIndex(known)
+        self._held: list[NewMemory] = []
+        self._rejected: set[str] = set()
+
+    def read(
+        self,
+        notes: Sequence[Path],
+        *,
+        project: str | None,
+        zone: tzinfo | None,
+        progress: Callable[[int, int], None] | None,
+    ) -> Iterator[NewMemory]:
+        """Yield memories that are surely new, reading one note at a time. Hold back those that may have been moved."""
+        for done, note in enumerate(notes, start=1):
+            try:
+                memories = list(read_memories(note, make_file_name(note, self._base), project=project, zone=zone))
+            except ValueError as error:
+                self.tally.skip(Skipped(str(note), str(error)), self._base)
+            except OSError as error:
+                self.tally.skip(Skipped(str(note), error.strerror or str(error)), self._base)
+            else:
+                self.tally.files += 1
+                yield from self._compare(memories)
+            if progress is not None:
+                progress(done, len(notes))
+
+    def _compare(self, memories: Sequence[NewMemory]) -> Iterator[NewMemory]:
+        """Yield the new memories of a note, and hold back others that need a write."""
+        self.tally.present.update(memory.topic or "" for memory in memories)
+        changed = [memory for memory in memories if not self._is_unchanged(memory)]
+        unplaced = [memory for memory in changed if not self._is_in_use(memory.topic or "")]
+        sections = [(memory.topic or "", read_mark(memory.metadata).fingerprint) for memory in unplaced]
+        texts = [(memory.topic or "", memory.metadata) for memory in unplaced]
+        rejected = {
+            memory.topic: (is_here, is_elsewhere)
+            for memory, is_here, is_elsewhere in zip(
+                unplaced,
+                are_sections_rejected(self._store, sections, self._owner),
+                are_texts_rejected(self._store, texts, self._owner),
+                strict=True,
+            )
+        }
+        for memory in changed:
+            is_here, is_elsewhere = rejected.get(memory.topic, (False, False))
+            if is_here:
+                self.tally.unchanged += 1
+                self.tally.put_away(memory)
+            elif is_elsewhere or memory.topic in self._known or self._index.find(memory)[1]:
+                self._held.append(memory)
+                if is_elsewhere:
+                    self._rejected.add(memory.topic or "")
+            else:
+                self.tally.added += 1
+                yield memory
+
+    def _is_unchanged(self, memory: NewMemory) -> bool:
+        """Count a section that is as it was at the last ingest, and return whether it is."""
+        before = self._known.get(memory.topic or "")
+        mark = read_mark(memory.metadata)
+        if before is None or (before.mark.fingerprint, before.mark.gone) != (mark.fingerprint, mark.gone):
+            return False
+        self.tally.topics.add(before.topic)
+        self.tally.unchanged += 1
+        if before.status is Status.ARCHIVED:
+            self.tally.put_away(memory)
+        return True
+
+    def _is_in_use(self, topic: str) -> bool:
+        """Return whether a topic belongs to a memory that an edited section would update."""
+        before = self._known.get(topic)
+        return before is not None and before.status is not Status.SUPERSEDED and not before.mark.gone
+
+    def write(self, changes: Iterable[NewMemory]) -> None:
+        """Write new and changed sections."""
         written: list[tuple[str, Mapping[str, Any]]] = []
-        results = store.remember_many(_restore_archived(store, known, changes, written), batch_size=_BATCH)
+        results = self._store.remember_many(self._restore_archived(changes, written), batch_size=_BATCH)
         kept = 0
         for result, (topic, mark) in zip(results, written, strict=True):
             if result.status is RememberStatus.KEPT:
                 kept += 1
-                if (held := known.get(topic)) is not None:
-                    tally.updated -= 1
-                    _note_proposal(store, result.id, mark, held)
+                if (held := self._known.get(topic)) is not None:
+                    self.tally.updated -= 1
+                    _note_proposal(self._store, result.id, mark, held)
         if kept:
             reason = f"{format_count(kept, 'memory')} of higher trust stayed; the file's text waits for review"
-            tally.skipped.append(Skipped(str(path), reason))
-    gone = [memory for topic, memory in known.items() if _is_gone(topic, memory, name, base, tally)]
-    if gone and not dry_run:
-        for memory in gone:
-            store.edit(memory.id, metadata={**memory.metadata, **make_mark(memory.fingerprint, gone=True)})
-        store.archive([memory.id for memory in gone], reason="its section is gone")
-    return IngestReport(
-        files=tally.files,
-        added=tally.added,
-        updated=tally.updated,
-        unchanged=tally.unchanged,
-        archived=len(gone),
-        skipped=tuple(tally.skipped),
-    )
+            self.tally.skipped.append(Skipped(str(self._path), reason))
+
+    def _restore_archived(
+        self, changes: Iterable[NewMemory], written: list[tuple[str, Mapping[str, Any]]]
+    ) -> Iterator[NewMemory]:
+        """Restore the archived memory of a section that exists again, so that it keeps its history.
+
+        Topic and metadata of each are also added to ``written``, because a result does not name them.
+        """
+        for memory in changes:
+            before = self._known.get(memory.topic or "")
+            if before is not None and before.status is Status.ARCHIVED and memory.status == Status.ACTIVE:
+                # A memory that waited for review stays archived. Its section gets a new one.
+                with suppress(ConflictError):
+                    self._store.restore(before.id)
+            written.append((memory.topic or "", memory.metadata))
+            yield memory
+
+    def finish(self, others: OtherNotes, *, dry_run: bool) -> IngestReport:
+        """Move memories, write the sections that were held back, and archive memories whose section is gone."""
+        matched = find_moved(
+            self._held,
+            self._index,
+            self._known,
+            has_left=lambda known: self._has_left(known, others),
+            is_present=self.tally.present.__contains__,
+        )
+        moves = [(matched[memory.topic], memory) for memory in self._held if memory.topic in matched]
+        moving = {known.topic for known, _ in moves}
+        for known, memory in moves:
+            if known.status is Status.ARCHIVED and not known.mark.gone:
+                self.tally.put_away(memory)
+        changes = list(self._list_held(matched))
+        for memory in changes:
+            self._count_write(memory, moving)
+        gone = [known for known in self._known.values() if known.topic not in moving and self._is_gone(known)]
+        moved = [Moved(known.id, known.topic, memory.topic or "") for known, memory in moves]
+        if not dry_run:
+            self._archive(gone)
+            there = move_memories(self._store, self._owner, moves, batch_size=_BATCH)
+            for topic in moving:
+                del self._known[topic]
+            moved = [one for one, is_there in zip(moved, there, strict=True) if is_there]
+            refused = [memory for (_, memory), is_there in zip(moves, there, strict=True) if not is_there]
+            self.write([*changes, *self._list_new(refused)])
+        return IngestReport(
+            files=self.tally.files,
+            added=self.tally.added,
+            updated=self.tally.updated,
+            moved=tuple(moved),
+            unchanged=self.tally.unchanged,
+            archived=len(gone),
+            skipped=tuple(self.tally.skipped),
+        )
+
+    def _list_held(self, matched: Mapping[str, Known]) -> Iterator[NewMemory]:
+        """Yield sections that were not moved, without those whose memory the user has deleted at another place."""
+        for memory in self._held:
+            if memory.topic in matched:
+                continue
+            is_copy = not self.tally.rejected.isdisjoint(name_texts(memory.topic or "", memory.metadata))
+            if memory.topic in self._rejected and not is_copy:
+                self.tally.unchanged += 1
+            else:
+                yield memory
+
+    def _list_new(self, refused: Sequence[NewMemory]) -> Iterator[NewMemory]:
+        """Yield and count sections whose memories another writer changed meanwhile, so that they could not be moved."""
+        sections = [(memory.topic or "", memory.metadata) for memory in refused]
+        for memory, is_rejected in zip(refused, are_texts_rejected(self._store, sections, self._owner), strict=True):
+            if is_rejected:
+                self.tally.unchanged += 1
+            else:
+                self.tally.added += 1
+                yield memory
+
+    def _count_write(self, memory: NewMemory, moving: Collection[str]) -> None:
+        """Count a section that has to be written."""
+        topic = memory.topic or ""
+        before = None if topic in moving else self._known.get(topic)
+        if before is None or before.status in {Status.CANDIDATE, Status.SUPERSEDED}:
+            # A topic is unique among active memories only, so the section's new text becomes a new memory.
+            self.tally.added += 1
+        else:
+            self.tally.topics.add(topic)
+            self.tally.updated += 1
+
+    def _has_left(self, known: Known, others: OtherNotes) -> bool:
+        """Return whether a section that was not found is no longer at its place."""
+        if not lies_under(known.file, self._name):
+            return others.has_left(known)
+        return was_looked_for(known.file, self._name, self._base, self.tally.unread)
+
+    def _is_gone(self, known: Known) -> bool:
+        """Return whether a memory has to be archived because its section is no longer in the path."""
+        return (
+            known.status in {Status.ACTIVE, Status.CANDIDATE}
+            and known.topic not in self.tally.topics
+            # Otherwise the user or an agent stored it and chose a topic that looks like one of a note.
+            and known.mark.fingerprint != ""
+            and lies_under(known.file, self._name)
+            and was_looked_for(known.file, self._name, self._base, self.tally.unread)
+        )
+
+    def _archive(self, gone: Sequence[Known]) -> None:
+        for known in gone:
+            self._store.edit(known.id, metadata=known.gone_mark)
+        if gone:
+            self._store.archive([known.id for known in gone], reason="its section is gone")
 
 
 def _select(path: Path, base: Path | None, tally: _Tally) -> list[Path]:
@@ -190,129 +376,13 @@ def _select(path: Path, base: Path | None, tally: _Tally) -> list[Path]:
     return notes
 
 
-def _section_of(memory: NewMemory) -> tuple[str, str]:
-    return memory.topic or "", parse_mark(memory.metadata)[0]
-
-
-def _read_changes(
-    store: MemoryStore,
-    notes: Sequence[Path],
-    known: Mapping[str, _Known],
-    tally: _Tally,
-    *,
-    project: str | None,
-    owner: str | None,
-    base: Path | None,
-    zone: tzinfo | None,
-    progress: Callable[[int, int], None] | None,
-) -> Iterator[NewMemory]:
-    """Yield new and changed memories, reading one note at a time. A memory that the user deleted is not yielded."""
-    for done, note in enumerate(notes, start=1):
-        try:
-            memories = list(read_memories(note, make_file_name(note, base), project=project, zone=zone))
-        except ValueError as error:
-            tally.skip(Skipped(str(note), str(error)), base)
-        except OSError as error:
-            tally.skip(Skipped(str(note), error.strerror or str(error)), base)
-        else:
-            tally.files += 1
-            left = [memory for memory in memories if memory.topic not in known]
-            rejected = are_sections_rejected(store, [_section_of(memory) for memory in left], owner)
-            deleted = {memory.topic for memory, is_rejected in zip(left, rejected, strict=True) if is_rejected}
-            for memory in memories:
-                if memory.topic in deleted:
-                    tally.unchanged += 1
-                elif _needs_write(memory, known, tally):
-                    yield memory
-        if progress is not None:
-            progress(done, len(notes))
-
-
-def _needs_write(memory: NewMemory, known: Mapping[str, _Known], tally: _Tally) -> bool:
-    """Count a section, and return whether it has to be written."""
-    topic = memory.topic or ""
-    before = known.get(topic)
-    if before is not None and (before.fingerprint, before.gone) == parse_mark(memory.metadata):
-        tally.topics.add(topic)
-        tally.unchanged += 1
-        return False
-    if before is None or before.status in {Status.CANDIDATE, Status.SUPERSEDED}:
-        # A topic is unique among active memories only, so the section's new text becomes a new memory.
-        tally.added += 1
-    else:
-        tally.topics.add(topic)
-        tally.updated += 1
-    return True
-
-
-def _is_gone(topic: str, memory: _Known, name: str, base: Path | None, tally: _Tally) -> bool:
-    """Return whether a memory has to be archived because its section is no longer in the path called ``name``."""
-    if not memory.fingerprint:
-        return False  # the user or an agent stored it and chose a topic that looks like one of a note
-    file = memory.file
-    # Hidden notes are only read when the user names them.
-    below = file.removeprefix(name).split("/")
-    was_unread = any(part.startswith(".") for part in below) or any(_lies_under(file, other) for other in tally.unread)
-    if file != name and not is_note(below[-1]):
-        # So are files with another ending, for example .txt.
-        was_unread |= os.path.lexists(locate_file(file, base))
-    return memory.status in {Status.ACTIVE, Status.CANDIDATE} and topic not in tally.topics and not was_unread
-
-
-def _note_proposal(store: MemoryStore, id_: str, mark: Mapping[str, Any], held: _Known) -> None:
+def _note_proposal(store: MemoryStore, id_: str, mark: Mapping[str, Any], held: Known) -> None:
     """Note at a memory of higher trust that its section's new text was proposed, so that no ingest proposes it again.
 
     If the user accepts the new text, it takes the place of the memory.
     """
     store.edit(held.id, metadata={**held.metadata, **mark})
     store.edit(id_, metadata={**mark, REPLACES: held.id})
-
-
-def _restore_archived(
-    store: MemoryStore,
-    known: Mapping[str, _Known],
-    changes: Iterator[NewMemory],
-    written: list[tuple[str, Mapping[str, Any]]],
-) -> Iterator[NewMemory]:
-    """Restore the archived memory of a section that exists again, so that it keeps its history.
-
-    Topic and metadata of each are also added to ``written``, because a result does not name them.
-    """
-    for memory in changes:
-        before = known.get(memory.topic or "")
-        if before is not None and before.status is Status.ARCHIVED and memory.status == Status.ACTIVE:
-            # A memory that waited for review stays archived. Its section gets a new one.
-            with suppress(ConflictError):
-                store.restore(before.id)
-        written.append((memory.topic or "", memory.metadata))
-        yield memory
-
-
-def _read_known(store: MemoryStore, project: str | None, name: str) -> dict[str, _Known]:
-    """Return the memories of a file or folder from earlier ingests, by topic."""
-    scope = Scope.owned_by(project)
-    known: dict[str, _Known] = {}
-    # In this order an active memory replaces a candidate, and that one that was put away, of the same topic.
-    for status in (Status.SUPERSEDED, Status.ARCHIVED, Status.CANDIDATE, Status.ACTIVE):
-        offset = 0
-        while page := store.list(scope=scope, status=status, limit=_PAGE, offset=offset):
-            offset += len(page)
-            for memory in page:
-                file = None if memory.topic is None else parse_file_name(memory.topic)
-                if memory.topic is not None and file is not None and _lies_under(file, name):
-                    known[memory.topic] = _to_known(memory, file)
-    return known
-
-
-def _lies_under(file: str, name: str) -> bool:
-    if not name:  # The whole work tree; files outside of it have absolute names.
-        return not file.startswith("/")
-    return file == name or file.startswith(name.rstrip("/") + "/")
-
-
-def _to_known(memory: Memory, file: str) -> _Known:
-    fingerprint, gone = parse_mark(memory.metadata)
-    return _Known(memory.id, file, memory.status, fingerprint, gone, memory.metadata)
 
 
 def _consume(changes: Iterator[NewMemory]) -> None:

@@ -1,27 +1,26 @@
 """Conversion of notes into memories: one memory for each section.
 
 The topic of a section consists of its file and headings, so an edited section stays the same memory. The metadata
-contains a fingerprint of the section's text in the file. It cannot be computed from the stored text, because secrets
-are redacted and users edit memories.
+contains a mark, by which a section is found again whose file or heading was renamed.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, tzinfo
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Final
 
 from opencode_memory._core import redact
-from opencode_memory.models import INGEST, Category, NewMemory, Source, Status, Trust
+from opencode_memory.models import Category, Memory, NewMemory, Source, Status, Trust
 from opencode_memory.notes.categories import guess_category
 from opencode_memory.notes.files import read_note
 from opencode_memory.text.clock import parse_when
 from opencode_memory.text.front_matter import FrontMatter
 from opencode_memory.text.markdown import Section, split
 from opencode_memory.text.own_files import describe_own_file
+from opencode_memory.text.section_mark import SectionMark, hash_body, hash_parts, read_mark
 from opencode_memory.text.suggest import did_you_mean
 
 PREFIX: Final = "file:"
@@ -58,8 +57,9 @@ def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | 
         if not section.text.strip():
             continue
         category = _find_category(name, section, about)
-        fingerprint = _compute_fingerprint(section.text, category, *about.tags, about.date or "")
-        metadata = make_mark(fingerprint)
+        fingerprint = hash_parts(section.text, category, *about.tags, about.date or "")
+        mark = SectionMark(fingerprint=fingerprint, body=hash_body(section.body, section.text))
+        metadata = mark.to_metadata()
         if about.raw and not topics:
             metadata["front_matter"] = about.raw[:_FRONT_MATTER_LIMIT]
         if about.title is not None:
@@ -102,7 +102,7 @@ def _make_topic(name: str, section: Section, taken: Collection[str]) -> str:
     # Redact the topic as the store does. Otherwise the next ingest would not find the memory by its topic.
     plain, _ = redact(f"{PREFIX}{name}#{'/'.join(section.path)}")
     if len(plain) > _TOPIC_LIMIT - len("~99999"):
-        plain = f"{plain[: _TOPIC_LIMIT - 30]}…{_compute_fingerprint(plain)[:16]}"
+        plain = f"{plain[: _TOPIC_LIMIT - 30]}…{hash_parts(plain)[:16]}"
     return next(topic for topic in chain((plain,), (f"{plain}~{n}" for n in count(2))) if topic not in taken)
 
 
@@ -123,21 +123,18 @@ def locate_file(name: str, base: Path | None) -> Path:
     return Path(path) if base is None else base / path
 
 
-def make_mark(fingerprint: str, *, gone: bool = False) -> dict[str, Any]:
-    """Build the metadata that the next ingest reads.
-
-    Args:
-        fingerprint: Fingerprint of the section.
-        gone: Whether the section was deleted from its file.
-    """
-    return {INGEST: {"fingerprint": fingerprint, "gone": gone}}
-
-
-def parse_mark(metadata: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return the fingerprint and whether the section was deleted; an empty fingerprint if no ingest wrote it."""
-    found = metadata.get(INGEST)
-    return (str(found.get("fingerprint", "")), found.get("gone") is True) if isinstance(found, dict) else ("", False)
+def find_body(memory: Memory) -> str:
+    """Return the hash of the body of a section as it was ingested; empty if it is unknown."""
+    mark = read_mark(memory.metadata)
+    if mark.body:
+        return mark.body
+    # Earlier versions stored no hash. It is that of the stored text unless that was edited or redacted.
+    text = memory.content
+    is_original = mark.fingerprint == hash_parts(text, memory.category, *memory.tags, "")
+    return hash_text(text) if is_original else ""
 
 
-def _compute_fingerprint(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", errors="surrogatepass")).hexdigest()[:32]
+def hash_text(text: str) -> str:
+    """Compute the hash of the body of a section from its text; empty if the text is not one section."""
+    sections = split(text, limit=SECTION_LIMIT).sections
+    return hash_body(sections[0].body, text) if len(sections) == 1 else ""

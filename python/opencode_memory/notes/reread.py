@@ -172,6 +172,7 @@ def _sum(reports: Sequence[IngestReport]) -> IngestReport:
         files=sum(report.files for report in reports),
         added=sum(report.added for report in reports),
         updated=sum(report.updated for report in reports),
+        moved=tuple(moved for report in reports for moved in report.moved),
         unchanged=sum(report.unchanged for report in reports),
         archived=sum(report.archived for report in reports),
         skipped=tuple(skipped for report in reports for skipped in report.skipped),

@@ -47,6 +47,7 @@ from opencode_memory.store.ledger import Ledger
 from opencode_memory.store.merge import with_turns
 from opencode_memory.store.operations import Operations
 from opencode_memory.store.projects import Projects
+from opencode_memory.store.relocations import Relocations
 from opencode_memory.store.reminders import Reminders
 from opencode_memory.store.reports import PurgeReport, Stats
 from opencode_memory.store.rows import Rows
@@ -95,6 +96,7 @@ class MemoryStore:
         self._write = partial(write_batch, engine, queue, project=project, zone=zone, work_trees=work_trees)
         self.rows = Rows(engine, self._write)
         self.learning = LearningState(engine, zone, self._queue.notify)
+        self.relocations = Relocations(engine, self._queue.notify, work_trees)
         self.reminders = Reminders(engine, project, zone)
         self.turns: Turns = Turns(engine, queue) if parent is None else parent.turns
         # If a program ends without closing the store, this stops the engine's thread before the interpreter ends.

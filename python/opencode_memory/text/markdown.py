@@ -33,11 +33,13 @@ class Section:
             parts of a section that was too long, share a path.
         line: Line of the file, from 1, that holds the section's first character that is not blank.
         text: The lines themselves, with their own line ends.
+        body: The text after the headings that it begins with.
     """
 
     path: tuple[str, ...]
     line: int
     text: str
+    body: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +86,7 @@ def split(text: str, *, limit: int) -> Document:
     if not body.strip():
         # A file of only front matter is a section, too.
         front_matter, lines = FrontMatter(), list(io.StringIO(text.removeprefix(_BOM), newline=""))
-        cuts = [(0, len(lines), ())]
+        cuts = [(0, 0, len(lines), ())]
     if not "".join(lines).strip():
         return Document(preface=text, front_matter=front_matter, sections=())
     preface = _BOM * marked + front_matter.raw
@@ -93,23 +95,25 @@ def split(text: str, *, limit: int) -> Document:
 
 
 def _sections(
-    lines: Sequence[str], cuts: Iterable[tuple[int, int, tuple[str, ...]]], *, first_line: int, limit: int
+    lines: Sequence[str], cuts: Iterable[tuple[int, int, int, tuple[str, ...]]], *, first_line: int, limit: int
 ) -> Iterator[Section]:
-    for start, end, path in cuts:
+    for start, body, end, path in cuts:
         line = first_line + start
+        left = len("".join(lines[start:body]))
         for text in pieces("".join(lines[start:end]), limit):
             first = line + text.count("\n", 0, len(text) - len(text.lstrip()))
-            yield Section(path=path, line=first, text=text)
+            yield Section(path=path, line=first, text=text, body=text[left:])
             line += text.count("\n")
+            left = max(0, left - len(text))
 
 
-def _cuts(lines: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Yield (first line, line after the last, path) so that the ranges cover all lines."""
+def _cuts(lines: Sequence[str]) -> Iterator[tuple[int, int, int, tuple[str, ...]]]:
+    """Yield (first line, first line of the body, line after the last, path) so that the ranges cover all lines."""
     headings = list(_headings(lines))
     ends = [*(heading.start for heading in headings), len(lines)]
     start = 0
     if "".join(lines[: ends[0]]).strip():
-        yield 0, ends[0], ()
+        yield 0, 0, ends[0], ()
         start = ends[0]
     above: list[_Heading] = []
     for number, heading in enumerate(headings):
@@ -117,7 +121,7 @@ def _cuts(lines: Sequence[str]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
         end = ends[number + 1]
         followed_by_deeper = number + 1 < len(headings) and headings[number + 1].level > heading.level
         if not followed_by_deeper or "".join(lines[heading.end : end]).strip():
-            yield start, end, tuple(outer.title for outer in above)
+            yield start, heading.end, end, tuple(outer.title for outer in above)
             start = end
 
 

@@ -5,6 +5,7 @@ Each tool imports its work when it is first called, because few sessions call on
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -23,6 +24,8 @@ from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
 _HEAD_CHARACTERS: Final = 4096
+_MOST_MOVED: Final = 50
+"""Moved sections that an answer names."""
 
 
 @tool(answers=shape(path="string", counts="object"))
@@ -99,6 +102,7 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
     changes = {
         "added": report.added,
         "updated": report.updated,
+        "moved": len(report.moved),
         "archived": report.archived,
         "unchanged": report.unchanged,
     }
@@ -106,7 +110,7 @@ def ingest_file(call: Call, file_path: FilePath, dry_run: bool = False) -> Answe
         f"{format_count(report.files, 'note')}: " + ", ".join(f"{number} {what}" for what, number in changes.items()),
         *(f"skipped: {one_line(skipped.file)}: {one_line(skipped.reason)}" for skipped in report.skipped[:10]),
     )
-    data: dict[str, Any] = to_json(report)
+    data: dict[str, Any] = to_json(replace(report, moved=report.moved[:_MOST_MOVED]))
     return Answer(text, data)
 
 

@@ -365,3 +365,19 @@ fn merge_metadata(old: &str, new: &str) -> String {
     let merged = serde_json::Value::Object(all).to_string();
     if merged.len() > crate::model::limits::METADATA_BYTES { old.to_owned() } else { merged }
 }
+
+/// Set members of metadata; null removes one. Metadata that would become too long stays as it is.
+pub(super) fn set_members(metadata: &str, members: &str) -> String {
+    let parse =
+        |json: &str| serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(json).unwrap_or_default();
+    let mut all = parse(metadata);
+    for (name, value) in parse(members) {
+        if value.is_null() {
+            all.remove(&name)
+        } else {
+            all.insert(name, value)
+        };
+    }
+    let changed = serde_json::Value::Object(all).to_string();
+    if changed.len() > crate::model::limits::METADATA_BYTES { metadata.to_owned() } else { changed }
+}

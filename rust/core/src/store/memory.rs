@@ -111,7 +111,10 @@ impl WriteTx<'_> {
     /// Replace a memory by its next version. A changed text gets a new key; other changes keep the key.
     pub fn replace(&self, before: &Memory, after: &Memory) -> Result<i64> {
         if searched_text_differs(before, after) {
-            self.forget_found_links(&before.id)?;
+            // Links are found by what a memory says. Another topic or label says nothing else.
+            if before.content != after.content || before.speaker != after.speaker {
+                self.forget_found_links(&before.id)?;
+            }
             self.remove(before)?;
             return self.insert(after);
         }

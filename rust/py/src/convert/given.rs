@@ -1,5 +1,6 @@
 //! Values from Python: memories to be written, filters, patches.
 
+use opencode_memory_core::engine::{Relocation, Retold};
 use opencode_memory_core::model::memory::Patch;
 use opencode_memory_core::model::{Category, NewMemory, Scope, Selection, Source, Status, Trust};
 use opencode_memory_core::{Error, Result};
@@ -105,6 +106,41 @@ impl GivenSelection {
             tag: self.tag,
             with_expired: self.with_expired,
             pinned_only: self.pinned_only,
+        })
+    }
+}
+
+/// A move of a memory to another topic, read from a dictionary that has every key.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct GivenRelocation {
+    id: String,
+    from: String,
+    topic: String,
+    followers: Vec<String>,
+    file: Option<String>,
+    line: Option<i64>,
+    metadata: String,
+    /// Key of the version that was read, text, entities.
+    text: Option<(i64, String, Vec<String>)>,
+    category: Option<String>,
+    revived_as: Option<String>,
+}
+
+impl GivenRelocation {
+    /// Convert to the core's type.
+    pub fn into_core(self) -> Result<Relocation> {
+        Ok(Relocation {
+            id: self.id,
+            from: self.from,
+            topic: self.topic,
+            followers: self.followers,
+            file: self.file,
+            line: self.line,
+            metadata: self.metadata,
+            text: self.text.map(|(key, content, entities)| Retold { key, content, entities }),
+            category: self.category.map(|name| Category::parse(&name)).transpose()?,
+            revived_as: self.revived_as.map(|name| Status::parse(&name)).transpose()?,
         })
     }
 }

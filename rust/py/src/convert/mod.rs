@@ -12,7 +12,7 @@ use opencode_memory_core::store::project::Project;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-pub use given::{GivenMemory, GivenSelection, patch};
+pub use given::{GivenMemory, GivenRelocation, GivenSelection, patch};
 pub use memory::{hit, memories, memory};
 
 /// The result of a write: id, outcome, kinds of redacted secrets, ids of replaced memories.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Engine;
-use crate::convert::{self, GivenMemory};
+use crate::convert::{self, GivenMemory, GivenRelocation};
 
 /// Key, kept value and dropped value of each clash.
 type Clashes = Vec<(String, String, String)>;
@@ -30,6 +30,18 @@ impl Engine {
             self.core.edit(id, patch)
         })?;
         convert::memory(py, &memory)
+    }
+
+    fn relocate(
+        &self,
+        py: Python<'_>,
+        project: Option<String>,
+        relocations: Vec<GivenRelocation>,
+    ) -> PyResult<Vec<bool>> {
+        self.run(py, || {
+            let relocations = relocations.into_iter().map(GivenRelocation::into_core).collect::<Result<_>>()?;
+            self.core.relocate(project.as_deref(), relocations)
+        })
     }
 
     fn merge<'py>(
