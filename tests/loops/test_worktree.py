@@ -61,6 +61,49 @@ def test_worktree_has_a_branch_of_its_own_and_leaves_the_users(shop: Path, tmp_p
     assert tree.commit_all("nothing to commit") == head
 
 
+@pytest.mark.parametrize(
+    "leave",
+    [
+        pytest.param(("checkout", "--quiet", "--detach"), id="detached"),
+        pytest.param(("checkout", "--quiet", "-b", "other"), id="another branch"),
+        pytest.param(("checkout", "--quiet", "-b", "other", "main"), id="another branch from the start"),
+        pytest.param(("branch", "--move", "renamed"), id="renamed"),
+    ],
+)
+def test_work_is_committed_on_the_branch_that_the_model_has_left(
+    shop: Path, tmp_path: Path, leave: tuple[str, ...]
+) -> None:
+    tree = make(shop, tmp_path)
+    (tree.path / "b.py").write_text("first\n")
+    first = tree.commit_all("one: iteration 1")
+    git(tree.path, *leave)
+    (tree.path / "b.py").write_text("second\n")
+    head = tree.commit_all("one: iteration 2")
+    assert git(shop, "rev-parse", "loop/one", "loop/one~") == f"{head}\n{first}"
+    assert git(shop, "show", "loop/one:b.py") == "second"
+    assert tree.remove() is None
+
+
+def test_commits_of_the_model_on_a_detached_head_reach_the_branch(shop: Path, tmp_path: Path) -> None:
+    tree = make(shop, tmp_path)
+    git(tree.path, "checkout", "--quiet", "--detach")
+    (tree.path / "b.py").write_text("mine\n")
+    git(tree.path, "add", "b.py")
+    git(tree.path, "commit", "--quiet", "--message", "by the model")
+    assert tree.remove() is None
+    assert git(shop, "log", "-1", "--format=%s", "loop/one") == "by the model"
+
+
+def test_branch_that_the_user_has_checked_out_is_not_moved(shop: Path, tmp_path: Path) -> None:
+    tree = make(shop, tmp_path)
+    git(tree.path, "checkout", "--quiet", "--detach")
+    git(shop, "checkout", "--quiet", "loop/one")
+    (tree.path / "b.py").write_text("x\n")
+    with pytest.raises(GitError, match="is now checked out in"):
+        tree.commit_all("work")
+    assert git(shop, "rev-parse", "loop/one") == tree.base
+
+
 def test_made_again_it_is_the_same(shop: Path, tmp_path: Path) -> None:
     first = make(shop, tmp_path)
     (first.path / "b.py").write_text("x\n")

@@ -122,8 +122,13 @@ class Worktree:
         return self.git.run("rev-parse", "HEAD")
 
     def commit_all(self, message: str) -> str:
-        """Commit all changes, if there are any, and return the newest commit."""
+        """Commit all changes on the branch, if there are any, and return the newest commit.
+
+        Raises:
+            GitError: Git failed, or the branch is checked out in another folder.
+        """
         git = self.git
+        self._return_to_branch(git)
         git.run("add", "--all")
         if git.run("write-tree") != git.run("rev-parse", "HEAD^{tree}"):
             git.run("commit", "--no-verify", "--quiet", "--message", message, more=_identity(git))
@@ -165,10 +170,29 @@ class Worktree:
     def remove(self) -> str | None:
         """Remove the folder if all is committed; the branch stays. Return why it is left, or None."""
         try:
-            self.git.run("worktree", "remove", str(self.path))
+            git = self.git
+            self._return_to_branch(git)
+            git.run("worktree", "remove", str(self.path))
         except GitError as error:
             return error.said
         return None
+
+    def _return_to_branch(self, git: Git) -> None:
+        """Make HEAD point to the loop's branch again; the files stay as they are.
+
+        A model may detach HEAD, make a branch of its own, or rename the loop's branch. Commits on a detached HEAD would
+        be lost with the folder, and the person is told to merge the loop's branch.
+        """
+        branch = f"refs/heads/{self.branch}"
+        if self.branch is None or git.run("rev-parse", "--symbolic-full-name", "HEAD") == branch:
+            return
+        used = git.run("for-each-ref", "--format=%(worktreepath)", branch)
+        if used:
+            raise GitError("symbolic-ref", f"{self.branch}, the branch of the loop, is now checked out in {used}")
+        exists = git.succeeds("rev-parse", "--verify", "--quiet", branch)
+        if not exists or git.succeeds("merge-base", "--is-ancestor", branch, "HEAD"):
+            git.run("update-ref", branch, "HEAD")
+        git.run("symbolic-ref", "HEAD", branch)
 
 
 def create(
