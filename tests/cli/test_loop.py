@@ -53,6 +53,11 @@ def test_loop_is_paused_resumed_cancelled_and_started_again(shop: CommandLine) -
     assert any("paused" in event for event in events), events
 
 
+@pytest.mark.parametrize("mode", ["off", "auto", "bwrap", "podman", "docker"])
+def test_sandbox_is_named_as_in_the_configuration(shop: CommandLine, mode: str) -> None:
+    assert start(shop, "--sandbox", mode)["sandbox"] == mode
+
+
 @pytest.mark.parametrize("command", [("status",), ("loop", "list")])
 def test_open_loops_are_listed_and_ended_ones_on_request(shop: CommandLine, command: tuple[str, ...]) -> None:
     id_ = start(shop)["id"]

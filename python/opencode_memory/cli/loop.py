@@ -42,7 +42,7 @@ _iterations_option = click.option("--iterations", type=click.IntRange(1, 1_000),
 @click.option("--no-audit", is_flag=True, help="Rely on the commands alone.")
 @click.option("--min-audits", type=click.IntRange(0, 100), metavar="N", help="Clean audits that it needs at least.")
 @click.option("--model", metavar="PROVIDER/MODEL", help="Model that codes.")
-@click.option("--sandbox", type=click.Choice(list(SandboxMode)), help="Engine of the sandbox.")
+@click.option("--sandbox", type=click.Choice([mode.value for mode in SandboxMode]), help="Engine of the sandbox.")
 @_iterations_option
 def start(
     run: Invocation,
@@ -56,7 +56,7 @@ def start(
     no_audit: bool,
     min_audits: int | None,
     model: str | None,
-    sandbox: SandboxMode | None,
+    sandbox: str | None,
     iterations: int | None,
 ) -> None:
     """Start a loop for a submitted plan, for a FILE with a plan, or for a TEXT with --check.
@@ -76,7 +76,7 @@ def start(
             audits=False if no_audit else None,
             min_audits=min_audits,
             model=model,
-            sandbox=sandbox,
+            sandbox=None if sandbox is None else SandboxMode(sandbox),
             program=_find_program(run),
         )
         loop = start_loop(store, found, wish, config=run.config, at=run.started_at)
