@@ -58,6 +58,16 @@ def test_sandbox_is_named_as_in_the_configuration(shop: CommandLine, mode: str) 
     assert start(shop, "--sandbox", mode)["sandbox"] == mode
 
 
+def test_restarted_loop_has_the_options_of_the_first(shop: CommandLine) -> None:
+    options = ("--sandbox", "bwrap", "--setup", "npm ci", "--no-audit", "--min-audits", "2", "--iterations", "7")
+    first = start(shop, *options, "--model", "fast/one", "--name", "parser", "--take-changes")
+    shop.ok("cancel", "parser", "--yes")
+    again = shop.ok("loop", "restart", "parser", "--json").json["loop"]
+    names = ("sandbox", "setup", "audits", "min_audits", "limits", "code_model", "takes_changes", "options")
+    assert {name: again[name] for name in names} == {name: first[name] for name in names}
+    assert (again["name"], again["sandbox"], again["audits"]) == ("parser-2", "bwrap", False)
+
+
 @pytest.mark.parametrize("command", [("status",), ("loop", "list")])
 def test_open_loops_are_listed_and_ended_ones_on_request(shop: CommandLine, command: tuple[str, ...]) -> None:
     id_ = start(shop)["id"]

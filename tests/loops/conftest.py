@@ -13,6 +13,7 @@ from loops.fake_opencode import Asked, FakeOpenCode
 from loops.loop_world import PROJECT, World, is_audit
 from loops.repositories import repository
 from opencode_memory.config.load import load
+from opencode_memory.loops.model import Options
 from opencode_memory.loops.start import Wish, start_loop
 from opencode_memory.plans import Plans
 from opencode_memory.text import clock
@@ -31,7 +32,9 @@ def make(tmp_path: Path) -> Iterator[Callable[..., World]]:
             config = load(environment={"HOME": str(tmp_path), **environment})
             plans = Plans(store, PROJECT)
             submitted = plans.submit(plans.write(plan, at=clock.now()).plan)
-            wanted = Wish(directory=shop, by="test", **(wish or {}))
+            chosen = dict(wish or {})
+            in_place = chosen.pop("in_place", False)
+            wanted = Wish(directory=shop, by="test", in_place=in_place, options=Options(**chosen))
             loop = start_loop(store, submitted, wanted, config=config, at=clock.now())
             world = World(store, shop, loop, FakeOpenCode(shop, lambda _: {}))
 

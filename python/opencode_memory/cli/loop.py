@@ -18,7 +18,7 @@ from opencode_memory.cli.parameters import confirm, yes_option
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
-from opencode_memory.loops.model import Loop, Place
+from opencode_memory.loops.model import Loop, Options, Place
 from opencode_memory.loops.own_host import PASSWORD_VARIABLE, read_record
 from opencode_memory.loops.records import Loops
 from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, resume_loop, start_loop
@@ -69,14 +69,16 @@ def start(
             directory=run.folder,
             by="command line",
             in_place=in_place,
-            name=name,
-            iterations=iterations,
-            takes_changes=take_changes,
-            setup=setup,
-            audits=False if no_audit else None,
-            min_audits=min_audits,
-            model=model,
-            sandbox=None if sandbox is None else SandboxMode(sandbox),
+            options=Options(
+                name=name,
+                iterations=iterations,
+                takes_changes=take_changes,
+                setup=setup,
+                audits=False if no_audit else None,
+                min_audits=min_audits,
+                model=model,
+                sandbox=None if sandbox is None else SandboxMode(sandbox),
+            ),
             program=_find_program(run),
         )
         loop = start_loop(store, found, wish, config=run.config, at=run.started_at)
@@ -205,7 +207,7 @@ def cancel(run: Invocation, *, name: str, yes: bool) -> int:
 @command("restart")
 @_name_argument
 def restart(run: Invocation, *, name: str) -> None:
-    """Start an ended loop again, from its plan and on a new branch."""
+    """Start an ended loop again, from its plan, with its options and on a new branch."""
     with run.open_store() as store:
         old = _find(store, name)
         if not old.state.has_ended:
@@ -218,6 +220,7 @@ def restart(run: Invocation, *, name: str) -> None:
             directory=Path(old.directory),
             by="command line",
             in_place=old.place is Place.IN_PLACE,
+            options=old.options,
             program=_find_program(run),
         )
         loop = start_loop(store, again, wish, config=run.config, at=run.started_at)

@@ -7,6 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from opencode_memory.config.sections import SandboxMode
+
 
 class LoopState(StrEnum):
     """State of a loop."""
@@ -120,6 +122,31 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the person chose for one loop; None follows the configuration. A restarted loop gets the same.
+
+    Attributes:
+        name: Its name; None for one made of the plan's title.
+        iterations: Limit of coding steps.
+        takes_changes: Whether uncommitted changes come along.
+        setup: Command that prepares the worktree.
+        audits: Whether an auditor reviews each change.
+        min_audits: Clean audits that it needs at least.
+        model: Model that codes, as ``provider/model``.
+        sandbox: Mode of the sandbox.
+    """
+
+    name: str | None = None
+    iterations: int | None = None
+    takes_changes: bool = False
+    setup: str | None = None
+    audits: bool | None = None
+    min_audits: int | None = None
+    model: str | None = None
+    sandbox: SandboxMode | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
     """A loop.
 
@@ -147,6 +174,7 @@ class Loop:
         folders: More folders that the sandbox shows, read-only.
         program: Program of OpenCode that the server may start for it; None if it waits for an OpenCode that is open.
         removes_worktree: Whether its worktree is removed at the end if all is committed.
+        options: What the person chose for it.
         state: Its state.
         rest: What it needs to go on; None if it does not rest.
         reason: Why it is not running; empty if it is.
@@ -195,6 +223,7 @@ class Loop:
     folders: tuple[str, ...] = ()
     program: str | None = None
     removes_worktree: bool = True
+    options: Options = field(default_factory=Options)
     state: LoopState = LoopState.RUNNING
     rest: Rest | None = None
     reason: str = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.loops.documents import change_of
-from opencode_memory.loops.model import Limits, Loop, LoopState, Place, Rest
+from opencode_memory.loops.model import Limits, Loop, LoopState, Options, Place, Rest
 from opencode_memory.loops.records import Loops, name_of
 from opencode_memory.loops.transition import reached_limit, rest, resume
 from opencode_memory.loops.worktree import find_repository
@@ -33,28 +33,14 @@ class Wish:
         directory: A folder of the repository.
         by: Where the person decided.
         in_place: Whether it works in the user's own folder.
-        name: Its name; None for one made of the plan's title.
-        iterations: Limit of coding steps; None for the configured one.
-        takes_changes: Whether uncommitted changes come along.
-        setup: Command that prepares the worktree; None for the configured one.
-        audits: Whether an auditor reviews each change; None for the configuration.
-        min_audits: Clean audits that it needs at least; None for the configuration.
-        model: Model that codes; None for the configured one.
-        sandbox: Engine of the sandbox; None for the configured one.
+        options: What the person chose for this loop.
         program: Program of OpenCode that the server may start for it.
     """
 
     directory: Path
     by: str
     in_place: bool = False
-    name: str | None = None
-    iterations: int | None = None
-    takes_changes: bool = False
-    setup: str | None = None
-    audits: bool | None = None
-    min_audits: int | None = None
-    model: str | None = None
-    sandbox: SandboxMode | None = None
+    options: Options = field(default_factory=Options)
     program: str | None = None
 
 
@@ -72,7 +58,7 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
         raise InvalidInputError("loop.enabled: loops are switched off", field="loop.enabled")
     if not system().runs_loops:
         raise InvalidInputError("loop.enabled: loops run on Linux and macOS, not on Windows", field="loop.enabled")
-    loops, plans = Loops(store), Plans(store, plan.project)
+    loops, plans, chosen = Loops(store), Plans(store, plan.project), wish.options
     mode = Mode.LOOP_HERE if wish.in_place else Mode.LOOP
     if plan.approval is not None and plan.approval.loop is not None and plan.approval.mode is mode:
         return loops.get(plan.approval.loop)
@@ -82,7 +68,7 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
     most = settings.max_iterations or max(settings.default_iterations, _ITERATIONS_OF_A_SECTION * len(read.sections))
     loop = Loop(
         id=loops.new_id(),
-        name=name_of(wish.name or plan.title, taken),
+        name=name_of(chosen.name or plan.title, taken),
         project=plan.project,
         plan=plan.id,
         directory=str(repository.folder),
@@ -90,25 +76,26 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
         commands=read.commands,
         sections=len(read.sections),
         limits=Limits(
-            iterations=wish.iterations or most,
+            iterations=chosen.iterations or most,
             seconds=settings.max_hours * 3600.0,
             tokens=settings.max_tokens or None,
             cost=settings.max_cost or None,
         ),
         created_at=at,
-        min_audits=settings.min_audits if wish.min_audits is None else wish.min_audits,
-        audits=settings.audits if wish.audits is None else wish.audits,
-        code_model=wish.model or settings.model or settings.execution_model,
+        min_audits=settings.min_audits if chosen.min_audits is None else chosen.min_audits,
+        audits=settings.audits if chosen.audits is None else chosen.audits,
+        code_model=chosen.model or settings.model or settings.execution_model,
         audit_model=config.opencode.auditor_model,
-        setup=wish.setup or settings.setup,
+        setup=chosen.setup or settings.setup,
         copies=settings.copy,
-        takes_changes=wish.takes_changes,
+        takes_changes=chosen.takes_changes,
         sandbox=_sandbox_of(wish, config),
         network=config.sandbox.network,
         image=config.sandbox.image,
         folders=tuple(str(Path(folder).expanduser()) for folder in config.sandbox.folders),
         program=wish.program,
         removes_worktree=settings.remove_worktree,
+        options=chosen,
         base=repository.head,
     )
     plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=[change_of(loop)])
@@ -116,9 +103,10 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
 
 
 def _sandbox_of(wish: Wish, config: Config) -> SandboxMode:
-    if wish.in_place and wish.sandbox not in {None, SandboxMode.OFF}:
+    chosen = wish.options.sandbox
+    if wish.in_place and chosen not in {None, SandboxMode.OFF}:
         raise InvalidInputError("sandbox: a loop in your own folder has none", field="sandbox")
-    return SandboxMode.OFF if wish.in_place else wish.sandbox or config.sandbox.mode
+    return SandboxMode.OFF if wish.in_place else chosen or config.sandbox.mode
 
 
 def pause_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
