@@ -23,11 +23,11 @@ from support.plans import PLAN
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Callable[..., World]]:
     """Returns a function that starts a loop; the model writes ``hello`` and audits as clean."""
-    shop = repository(tmp_path / "shop", a_txt="x\n")
+    usual = repository(tmp_path / "shop", a_txt="x\n")
     with opencode_memory.open(tmp_path / "store", background=False) as store:
         store.remember("The till is in the shop.", project=PROJECT)
 
-        def start(plan: str = PLAN, wish: dict[str, Any] | None = None, **settings: str) -> World:
+        def start(plan: str = PLAN, wish: dict[str, Any] | None = None, shop: Path = usual, **settings: str) -> World:
             environment = {f"OPENCODE_MEMORY_{name.upper()}": value for name, value in settings.items()}
             config = load(environment={"HOME": str(tmp_path), **environment})
             plans = Plans(store, PROJECT)

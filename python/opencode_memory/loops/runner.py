@@ -31,7 +31,7 @@ from opencode_memory.loops.model import Loop, LoopState, Place, Rest, Spent, Ste
 from opencode_memory.loops.process import ProcessId
 from opencode_memory.loops.prompts import audit_prompt, code_prompt
 from opencode_memory.loops.records import Lease, Loops, LostLeaseError
-from opencode_memory.loops.sandbox import Sandbox, choose_engine, remove_containers, wrap, write_loop_shell
+from opencode_memory.loops.sandbox import Sandbox, choose_engine, loop_shell, remove_containers, wrap, write_loop_shell
 from opencode_memory.loops.session_step import RestError, SessionStep
 from opencode_memory.loops.transition import Facts, advance, rest
 from opencode_memory.loops.worktree import (
@@ -318,7 +318,9 @@ class Runner:
         if loop.place is Place.IN_PLACE:
             made = in_place(repository, base=base)
             return made, loop.branch or made.git.run("rev-parse", "--abbrev-ref", "HEAD"), base
-        path = self.store.data_dir / "loops" / loop.id / (Path(loop.directory).name or "tree")
+        name = Path(loop.directory).name or "tree"
+        # The shell of a sandbox is beside the worktree and has this name.
+        path = loop_shell(self.store.data_dir, loop.id).with_name(f"{name}-tree" if name == "bash" else name)
         branch = loop.branch or f"loop/{loop.name}-{loop.id[:4]}"
         made = create(repository, path, branch, base=base, takes_changes=loop.takes_changes, copies=loop.copies)
         return made, branch, base
@@ -390,7 +392,8 @@ class Runner:
         tree = self._worktree(loop)
         if loop.place is Place.IN_PLACE:
             return _outcome(await self._run(loop, loop.commands, tree.path))
-        folder = self.store.data_dir / "loops" / loop.id / "final"
+        # It is emptied first, so it must not be the worktree of a repository with this name.
+        folder = tree.path.with_name("fresh" if tree.path.name == "final" else "final")
         context = tree.fresh_checkout(loop.head or loop.base or "HEAD", folder)
         await _on_thread(context.__enter__)
         try:
