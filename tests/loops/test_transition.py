@@ -137,6 +137,17 @@ def test_same_complaint_about_the_same_files_waits_for_the_person() -> None:
     assert (move.kind, move.loop.rest) == (None, Rest.PROGRESS)
 
 
+def test_same_complaint_of_the_final_check_waits_for_the_person() -> None:
+    loop = LOOP
+    for _ in range(3):
+        move = after(StepKind.FINAL_CHECK, loop, exit=1, output="no module named secrets")
+        assert move.kind is StepKind.CODE
+        loop = audited(loop=after(StepKind.CHECK, move.loop, exit=0, tree="t1").loop).loop
+    move = after(StepKind.FINAL_CHECK, loop, exit=1, output="no module named secrets")
+    assert (move.kind, move.loop.rest) == (None, Rest.PROGRESS)
+    assert "3 coding steps changed nothing" in move.why
+
+
 def test_other_complaint_or_other_files_are_progress() -> None:
     move = after(StepKind.CHECK, exit=1, tree="t1", output="a fails")
     for number in range(6):

@@ -18,6 +18,7 @@ MOST_STALLS: Final = 3
 """Steps without any progress after which a person is asked."""
 MOST_COMPLAINTS: Final = 3
 """Reports of one finding after which a person is asked."""
+_FINAL: Final = "final"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,7 @@ def advance(loop: Loop, step: Step | None, facts: Facts) -> Move:
         case StepKind.FINAL_CHECK:
             if outcome.get("exit") == 0:
                 return Move(loop=loop, kind=StepKind.FINISH, why="the commands succeed on a fresh checkout")
-            return _code_again(loop, _hash("final", outcome), "a command fails on a fresh checkout")
+            return _code_again(loop, _hash(_FINAL, outcome), "a command fails on a fresh checkout")
         case StepKind.FINISH:
             return _end(loop, LoopState.COMPLETED, str(outcome.get("said", "")))
 
@@ -115,7 +116,9 @@ def _after_audit(loop: Loop, outcome: Mapping[str, Any], facts: Facts) -> Move:
 
 def _after_clean(loop: Loop, why: str) -> Move:
     """Go on after a clean audit: to the next section, to another audit, or to the final check."""
-    loop = replace(loop, trouble="", stalls=0)
+    if f":{_FINAL}:" not in loop.trouble:
+        # A complaint of the final check stays, because the checks and audits before it succeed each time.
+        loop = replace(loop, trouble="", stalls=0)
     if loop.section < loop.sections:
         return _code(replace(loop, section=loop.section + 1, clean_audits=0), f"{why}; the next section follows")
     if loop.audits and loop.clean_audits < loop.min_audits:
