@@ -388,13 +388,14 @@ class Runner:
         return {**_outcome(ran), "tree": await _on_thread(tree.tree)}
 
     async def _final_check(self, loop: Loop) -> dict[str, Any]:
-        """Run the commands on a fresh checkout, so that no file outside of the commits makes them succeed."""
+        """Run the commands on a fresh checkout, so that no file that the loop has not committed makes them succeed."""
         tree = self._worktree(loop)
         if loop.place is Place.IN_PLACE:
             return _outcome(await self._run(loop, loop.commands, tree.path))
         # It is emptied first, so it must not be the worktree of a repository with this name.
         folder = tree.path.with_name("fresh" if tree.path.name == "final" else "final")
-        context = tree.fresh_checkout(loop.head or loop.base or "HEAD", folder)
+        commit, source = loop.head or loop.base or "HEAD", Path(loop.directory)
+        context = tree.fresh_checkout(commit, folder, source=source, copies=loop.copies)
         await _on_thread(context.__enter__)
         try:
             if loop.setup is not None:

@@ -157,12 +157,27 @@ class Worktree:
         return f"{text[:_DIFF_CHARACTERS]}\n[{len(text) - _DIFF_CHARACTERS:,} characters are left out; read the files]"
 
     @contextmanager
-    def fresh_checkout(self, commit: str, folder: Path) -> Iterator[Path]:
-        """Check a commit out into a folder, which is removed afterwards."""
+    def fresh_checkout(
+        self, commit: str, folder: Path, *, source: Path | None = None, copies: Sequence[str] = ()
+    ) -> Iterator[Path]:
+        """Check a commit out into a folder, which is removed afterwards.
+
+        Args:
+            commit: The commit.
+            folder: The folder; it is removed before, if it is there.
+            source: The user's folder, from which files are copied.
+            copies: Patterns of ignored files that are copied, as into the worktree.
+        """
         git = self.git
         _remove_checkout(git, folder)
         git.run("worktree", "add", "--detach", "--force", str(folder), commit)
         try:
+            listed = [git.run("ls-tree", name, "--", ".gitmodules") for name in (self.base, commit)]
+            # A changed list of submodules may name any address, which git would open as the user.
+            if listed[0] and listed[0] == listed[1]:
+                _fetch_submodules(Git(work_tree=folder, git_dir=_git_dir(self.common, folder)))
+            if source is not None:
+                _copy(source, folder, _ignored(Git(work_tree=source), copies))
             yield folder
         finally:
             _remove_checkout(git, folder)
@@ -225,7 +240,7 @@ def create(
         raise InvalidInputError(f"worktree: {path} is there, but not on the branch {branch}", field="worktree")
     made = Worktree(path=path, branch=branch, base=base, common=repository.common, config_mark=git.config_mark())
     if (path / ".gitmodules").is_file():
-        git.run("submodule", "update", "--init", "--recursive", seconds=_SUBMODULE_SECONDS)
+        _fetch_submodules(git)
     _copy(repository.folder, path, _ignored(main, copies))
     if takes_changes and made.head() == base:
         stash = main.run("stash", "create", more=_identity(main))
@@ -241,6 +256,10 @@ def in_place(repository: Repository, *, base: str) -> Worktree:
     """Return the user's own folder as the place of a loop."""
     mark = Git(work_tree=repository.folder).config_mark()
     return Worktree(path=repository.folder, branch=None, base=base, common=repository.common, config_mark=mark)
+
+
+def _fetch_submodules(git: Git) -> None:
+    git.run("submodule", "update", "--init", "--recursive", seconds=_SUBMODULE_SECONDS)
 
 
 def _git_dir(common: Path, path: Path) -> Path:
