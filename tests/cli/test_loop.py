@@ -58,6 +58,14 @@ def test_sandbox_is_named_as_in_the_configuration(shop: CommandLine, mode: str) 
     assert start(shop, "--sandbox", mode)["sandbox"] == mode
 
 
+def test_limit_of_a_running_loop_is_raised(shop: CommandLine) -> None:
+    id_ = start(shop, "--iterations", "3")["id"]
+    options = ("--iterations", "9", "--hours", "2", "--tokens", "7", "--cost", "1.5")
+    assert shop.ok("loop", "resume", id_, *options).out.startswith("The loop mend-the-parser is running")
+    limits = {"iterations": 9, "seconds": 7200.0, "tokens": 7, "cost": 1.5}
+    assert shop.ok("loop", "show", id_, "--json").json["loop"]["limits"] == limits
+
+
 def test_restarted_loop_has_the_options_of_the_first(shop: CommandLine) -> None:
     options = ("--sandbox", "bwrap", "--setup", "npm ci", "--no-audit", "--min-audits", "2", "--iterations", "7")
     first = start(shop, *options, "--model", "fast/one", "--name", "parser", "--take-changes")

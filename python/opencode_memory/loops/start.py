@@ -162,7 +162,7 @@ class Raised:
 def resume_loop(
     store: MemoryStore, loop: Loop, *, at: datetime, raised: Raised | None = None, program: str | None = None
 ) -> Loop:
-    """Let a resting loop go on.
+    """Let a resting loop go on. A running one gets the new limits, and goes on as it is.
 
     Args:
         store: The store.
@@ -178,6 +178,8 @@ def resume_loop(
 
     def change(found: Loop) -> Loop:
         changed = found if raised is None else replace(found, limits=raised.over(found.limits))
+        if found.state is LoopState.RUNNING:
+            return changed
         limit = reached_limit(changed)
         if found.rest is Rest.LIMIT and limit is not None:
             error = InvalidInputError(f"limit: {limit}; raise it to go on", field="limit")
@@ -186,7 +188,8 @@ def resume_loop(
         # The person has looked at what stopped the loop, also at a changed configuration of git.
         return replace(resume(changed), config_mark=None, program=program or found.program)
 
-    return _change(store, loop, change, "resumed", at=at)
+    why = "limits changed" if loop.state is LoopState.RUNNING else "resumed"
+    return _change(store, loop, change, why, at=at)
 
 
 def _change(store: MemoryStore, loop: Loop, change: Changed, why: str, *, at: datetime) -> Loop:
@@ -195,7 +198,7 @@ def _change(store: MemoryStore, loop: Loop, change: Changed, why: str, *, at: da
         if loop.state.has_ended:
             raise ConflictError(f"the loop {loop.name} is {loop.state} and cannot be {why}")
         changed = change(loop)
-        if (changed.state, changed.rest) == (loop.state, loop.rest):
+        if (changed.state, changed.rest, changed.limits) == (loop.state, loop.rest, loop.limits):
             return loop
         try:
             return loops.write(changed, why=why, at=at)
