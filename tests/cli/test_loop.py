@@ -58,6 +58,14 @@ def test_sandbox_is_named_as_in_the_configuration(shop: CommandLine, mode: str) 
     assert start(shop, "--sandbox", mode)["sandbox"] == mode
 
 
+def test_cancelled_loop_gives_its_plan_up(shop: CommandLine) -> None:
+    loop = start(shop)
+    shop.ok("loop", "cancel", loop["id"], "--yes")
+    assert shop.ok("plan", "show", loop["plan"], "--json").json["plan"]["status"] == "abandoned"
+    again = shop.ok("loop", "restart", loop["id"], "--json").json["loop"]
+    assert [plan["id"] for plan in shop.ok("plan", "list", "--json").json["plans"]] == [again["plan"]]
+
+
 def test_limit_of_a_running_loop_is_raised(shop: CommandLine) -> None:
     id_ = start(shop, "--iterations", "3")["id"]
     options = ("--iterations", "9", "--hours", "2", "--tokens", "7", "--cost", "1.5")

@@ -33,6 +33,7 @@ from opencode_memory.loops.prompts import audit_prompt, code_prompt
 from opencode_memory.loops.records import Lease, Loops, LostLeaseError
 from opencode_memory.loops.sandbox import Sandbox, choose_engine, loop_shell, remove_containers, wrap, write_loop_shell
 from opencode_memory.loops.session_step import RestError, SessionStep
+from opencode_memory.loops.start import end_plan
 from opencode_memory.loops.transition import Facts, advance, rest
 from opencode_memory.loops.worktree import (
     Worktree,
@@ -191,7 +192,7 @@ class Runner:
         if move.kind is None:
             await self._write(move.loop, why=f"{move.loop.state}: {move.why}")
             if move.loop.state.has_ended:
-                await _on_thread(lambda: self._end_plan(move.loop))
+                await _on_thread(lambda: end_plan(self.store, move.loop))
             return False
         at = clock.now()
         following = replace(move.loop, steps=loop.steps + 1)
@@ -448,11 +449,6 @@ class Runner:
     def _read_plan(self, loop: Loop) -> PlanText:
         plans = Plans(self.store, loop.project)
         return read_plan(plans.text(plans.get(loop.plan)))
-
-    def _end_plan(self, loop: Loop) -> None:
-        plans = Plans(self.store, loop.project)
-        with suppress(OpencodeMemoryError):
-            plans.note_end(plans.get(loop.plan), is_done=loop.state is LoopState.COMPLETED)
 
     async def _write(self, loop: Loop, step: Step | None = None, *, why: str | None = None) -> Loop:
         at = clock.now()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.config.sections import SandboxMode
-from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.loops.documents import change_of
 from opencode_memory.loops.model import Limits, Loop, LoopState, Options, Place, Rest
 from opencode_memory.loops.records import Loops, name_of
@@ -119,18 +120,27 @@ def pause_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
 
 
 def cancel_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
-    """End a loop for good. Its branch and its folder stay.
+    """End a loop for good, and give its plan up. Its branch and its folder stay.
 
     Raises:
         ConflictError: The loop has ended.
     """
-    return _change(
+    cancelled = _change(
         store,
         loop,
         lambda found: replace(found, state=LoopState.CANCELLED, rest=None, reason="cancelled by you"),
         "cancelled",
         at=at,
     )
+    end_plan(store, cancelled)
+    return cancelled
+
+
+def end_plan(store: MemoryStore, loop: Loop) -> None:
+    """Record with the plan of an ended loop that it is done, or was given up. A plan that was deleted is left."""
+    plans = Plans(store, loop.project)
+    with suppress(NotFoundError, ConflictError):
+        plans.note_end(plans.get(loop.plan), is_done=loop.state is LoopState.COMPLETED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
