@@ -58,6 +58,24 @@ def test_sandbox_is_named_as_in_the_configuration(shop: CommandLine, mode: str) 
     assert start(shop, "--sandbox", mode)["sandbox"] == mode
 
 
+def test_second_loop_in_the_users_own_folder_is_refused(shop: CommandLine) -> None:
+    first = start(shop, "--in-place", "--name", "first")
+    refused = shop("loop", "start", "Another thing", "--check", "true", "--in-place")
+    assert (refused.code, "loop cancel first" in refused.err) == (2, True)
+    assert [plan["id"] for plan in shop.ok("plan", "list", "--all", "--json").json["plans"]] == [first["plan"]]
+    start(shop, "--name", "beside")  # It works in a folder of its own.
+    shop.ok("loop", "cancel", "first", "--yes")
+    start(shop, "--in-place", "--name", "third")
+
+
+def test_refused_start_leaves_no_plan(cli: CommandLine) -> None:
+    subprocess.run(["git", "init", "--quiet"], cwd=cli.folder, check=True)
+    assert "has no commit yet" in cli("loop", "start", "Mend it", "--check", "true").err
+    sandboxed = ("--in-place", "--sandbox", "bwrap")
+    assert "has none" in cli("loop", "start", "Mend it", "--check", "true", *sandboxed).err
+    assert cli.ok("plan", "list", "--all", "--json").json["plans"] == []
+
+
 def test_cancelled_loop_gives_its_plan_up(shop: CommandLine) -> None:
     loop = start(shop)
     shop.ok("loop", "cancel", loop["id"], "--yes")

@@ -21,7 +21,7 @@ from opencode_memory.loops.describe import describe_loop, describe_phase, descri
 from opencode_memory.loops.model import Loop, Options, Place
 from opencode_memory.loops.own_host import PASSWORD_VARIABLE, read_record
 from opencode_memory.loops.records import Loops
-from opencode_memory.loops.start import Raised, Wish, cancel_loop, pause_loop, resume_loop, start_loop
+from opencode_memory.loops.start import Raised, Wish, cancel_loop, check_start, pause_loop, resume_loop, start_loop
 from opencode_memory.plans import Plan, Plans, PlanStatus
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text.clock import age
@@ -64,7 +64,6 @@ def start(
     The loop codes, runs the checks and audits in turns, on a branch of its own, until all is well.
     """
     with run.open_store(creates_project=True) as store:
-        found = _find_or_write(run, store, plan, checks)
         wish = Wish(
             directory=run.folder,
             by="command line",
@@ -81,6 +80,9 @@ def start(
             ),
             program=_find_program(run),
         )
+        # Before a plan is written, so that none is left if no loop can be started.
+        check_start(store, wish, config=run.config)
+        found = _find_or_write(run, store, plan, checks)
         loop = start_loop(store, found, wish, config=run.config, at=run.started_at)
     _print(run, loop)
     tell_server_or_note(run)
@@ -214,8 +216,6 @@ def restart(run: Invocation, *, name: str) -> None:
             error = InvalidInputError(f"LOOP: {old.name} has not ended, it is {old.state}", field="LOOP")
             error.hint = f"opencode-memory loop resume {old.name}"
             raise error
-        plans = Plans(store, store.project)
-        again = plans.write_submitted(plans.text(plans.get(old.plan)), at=run.started_at)
         wish = Wish(
             directory=Path(old.directory),
             by="command line",
@@ -223,6 +223,9 @@ def restart(run: Invocation, *, name: str) -> None:
             options=old.options,
             program=_find_program(run),
         )
+        check_start(store, wish, config=run.config)
+        plans = Plans(store, store.project)
+        again = plans.write_submitted(plans.text(plans.get(old.plan)), at=run.started_at)
         loop = start_loop(store, again, wish, config=run.config, at=run.started_at)
     _print(run, loop)
     tell_server_or_note(run)

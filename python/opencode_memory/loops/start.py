@@ -14,7 +14,7 @@ from opencode_memory.loops.documents import change_of
 from opencode_memory.loops.model import Limits, Loop, LoopState, Options, Place, Rest
 from opencode_memory.loops.records import Loops, name_of
 from opencode_memory.loops.transition import reached_limit, rest, resume
-from opencode_memory.loops.worktree import find_repository
+from opencode_memory.loops.worktree import Repository, find_repository
 from opencode_memory.plans import Approval, Mode, Plan, Plans, read_plan
 from opencode_memory.platform import system
 
@@ -45,25 +45,43 @@ class Wish:
     program: str | None = None
 
 
+def check_start(store: MemoryStore, wish: Wish, *, config: Config) -> Repository:
+    """Return the repository in which a loop would be started.
+
+    Raises:
+        InvalidInputError: Loops are off, the folder is in no repository with a commit, or it would have a sandbox.
+        ConflictError: Another loop works in the user's own folder, in which this one is to work.
+    """
+    if not config.loop.enabled:
+        raise InvalidInputError("loop.enabled: loops are switched off", field="loop.enabled")
+    if not system().runs_loops:
+        raise InvalidInputError("loop.enabled: loops run on Linux and macOS, not on Windows", field="loop.enabled")
+    _sandbox_of(wish, config)
+    repository = find_repository(wish.directory)
+    for loop in Loops(store).list_all() if wish.in_place else ():
+        is_here = loop.place is Place.IN_PLACE and loop.directory == str(repository.folder)
+        if is_here and not loop.state.has_ended:
+            error = ConflictError(f"the loop {loop.name} works in {repository.folder}, where only one loop may work")
+            error.hint = f"wait for it, or end it: opencode-memory loop cancel {loop.name}"
+            raise error
+    return repository
+
+
 def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at: datetime) -> Loop:
     """Approve a submitted plan for a loop, and create the loop in the same transaction.
 
     A plan that has a loop already returns that loop.
 
     Raises:
-        InvalidInputError: Loops are off, or the folder is in no repository with a commit.
-        ConflictError: The plan is not submitted, or was approved in another way.
+        InvalidInputError: No loop is possible here; see ``check_start``.
+        ConflictError: The plan is not submitted or was approved in another way, or another loop works in the folder.
     """
     settings = config.loop
-    if not settings.enabled:
-        raise InvalidInputError("loop.enabled: loops are switched off", field="loop.enabled")
-    if not system().runs_loops:
-        raise InvalidInputError("loop.enabled: loops run on Linux and macOS, not on Windows", field="loop.enabled")
     loops, plans, chosen = Loops(store), Plans(store, plan.project), wish.options
     mode = Mode.LOOP_HERE if wish.in_place else Mode.LOOP
     if plan.approval is not None and plan.approval.loop is not None and plan.approval.mode is mode:
         return loops.get(plan.approval.loop)
-    repository = find_repository(wish.directory)
+    repository = check_start(store, wish, config=config)
     read = read_plan(plans.text(plan))
     taken = [loop.name for loop in loops.list(plan.project)]
     most = settings.max_iterations or max(settings.default_iterations, _ITERATIONS_OF_A_SECTION * len(read.sections))
