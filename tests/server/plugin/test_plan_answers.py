@@ -11,10 +11,11 @@ from opencode_memory.loops.approve import LABELS
 from opencode_memory.plans import Mode, Plan, Plans, PlanStatus
 from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.plugin.handlers import PluginContext
-from opencode_memory.server.plugin.plan_answers import PlanQuestions
+from opencode_memory.server.plugin.plan_answers import Answered, PlanQuestions
 from opencode_memory.text import clock
 from plans.test_text import PLAN
-from support.mcp import World
+from support.bridge import Plugin, until
+from support.mcp import Resident, World
 
 
 @pytest.fixture
@@ -47,12 +48,22 @@ def status(context: PluginContext, plan: Plan) -> PlanStatus:
 @pytest.mark.parametrize("label", ["New session", "Execute here"])
 def test_answer_approves_the_plan_of_its_session_once(context: PluginContext, plan: Plan, label: str) -> None:
     questions = PlanQuestions()
-    assert questions.take(context, {"events": [asked(), replied(label)]})
+    assert questions.take(context, {"events": [asked(), replied(label)]}) == [Answered(plan=plan.id)]
     approved = Plans(context.server.store, context.project).get(plan.id)
     assert approved.status is PlanStatus.APPROVED
     assert approved.approval is not None
     assert (approved.approval.mode, approved.approval.by) == (LABELS[label], "question in OpenCode")
     assert not questions.take(context, {"events": [replied(label)]})
+
+
+def test_answer_that_cannot_be_carried_out_is_told(world: World, server: Resident, folder: Path, plan: Plan) -> None:
+    with Plugin(server.url, folder) as plugin:
+        plugin.happens(asked(), replied("Loop"))
+        until(lambda: bool(plugin.opencode.toasts))
+    [toast] = plugin.opencode.toasts
+    assert f"The plan [{plan.id}] is not approved" in toast
+    assert "has no commit yet" in toast
+    assert f"opencode-memory plan approve {plan.id}" in toast
 
 
 @pytest.mark.parametrize(

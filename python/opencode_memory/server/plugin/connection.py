@@ -263,11 +263,21 @@ class Connection:
         others = drop_sessions(params, self._is_ours)
         self._loops.notify()
         self._loops.todos.take(others)
-        if await self._on_thread(partial(self._questions.take, self._require_context(), others)):
+        for answered in await self._on_thread(partial(self._questions.take, self._require_context(), others)):
             self._loops.wake()
+            if answered.problem is not None and self._tasks is not None:
+                self._tasks.start_soon(self._say_refused, answered.plan, answered.problem)
         if has_user_message(others):
             self._digests.interrupt(self._pid)
         await self._on_thread(partial(self._watch.take, others, at=clock.now()))
+
+    async def _say_refused(self, plan: str, problem: str) -> None:
+        """Tell the person that the answer to a question did not approve a plan."""
+        message = f"The plan [{plan}] is not approved: {problem}. Then: opencode-memory plan approve {plan}"
+        try:
+            await self.opencode.toast(message, variant="warning")
+        except RemoteError as error:
+            _log.info("OpenCode did not show that the plan [%s] is not approved: %s", plan, error)
 
     def _is_ours(self, session: str) -> bool:
         return self._sessions.get(session, SessionFacts()).is_ours

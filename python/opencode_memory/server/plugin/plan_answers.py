@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,16 +25,29 @@ _MOST_ASKED: Final = 100
 _log: Final = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """An answer to one of our questions.
+
+    Attributes:
+        plan: Id of the plan.
+        problem: Why the plan was not approved; None if it was.
+    """
+
+    plan: str
+    problem: str | None = None
+
+
 class PlanQuestions:
     """The questions of one connection that offer our labels."""
 
     def __init__(self) -> None:
         self._asked: OrderedDict[str, str] = OrderedDict()
 
-    def take(self, context: PluginContext, params: Any) -> bool:
-        """Approve the plans that the answers in an ``events`` notification approve. Return whether there was one."""
-        approved = [_approve(context, session, mode) for session, mode in self._find_answers(params)]
-        return any(approved)
+    def take(self, context: PluginContext, params: Any) -> list[Answered]:
+        """Approve the plans that the answers in an ``events`` notification approve."""
+        answered = (_approve(context, session, mode) for session, mode in self._find_answers(params))
+        return [answer for answer in answered if answer is not None]
 
     def _find_answers(self, params: Any) -> Iterator[tuple[str, Mode]]:
         """Yield the session and the mode of each answer to one of our questions."""
@@ -62,17 +76,17 @@ def _labels(options: list[Any]) -> set[Any]:
     return {option.get("label") if isinstance(option, Mapping) else None for option in options}
 
 
-def _approve(context: PluginContext, session: str, mode: Mode) -> bool:
-    """Approve the newest submitted plan of a session. Return whether there was one."""
+def _approve(context: PluginContext, session: str, mode: Mode) -> Answered | None:
+    """Approve the newest submitted plan of a session; None if there is none."""
     server = context.server
     plan = Plans(server.store, context.project).newest(PlanStatus.SUBMITTED, session=session)
     if plan is None:
-        return False
+        return None
     directory = Path(plan.directory or context.folder)
     by = "question in OpenCode"
     try:
         approve_plan(server.store, plan, mode, directory=directory, by=by, config=server.config, at=clock.now())
     except OpencodeMemoryError as error:
         _log.warning("the plan [%s] is not approved: %s", plan.id, error)
-        return False
-    return True
+        return Answered(plan=plan.id, problem=str(error))
+    return Answered(plan=plan.id)
