@@ -117,6 +117,17 @@ def test_file_with_a_plan_starts_a_loop(shop: CommandLine) -> None:
     assert (loop["name"], loop["commands"]) == ("say-hello", ["grep -q hello hello.txt"])
 
 
+def test_file_that_is_no_text_is_refused_and_a_mark_of_utf8_dropped(shop: CommandLine) -> None:
+    file = shop.folder / "plan.md"
+    file.write_bytes(b"# Pl\xe4ne\n")
+    plan = submitted(shop)
+    for words in (("loop", "start", "plan.md"), ("plan", "edit", plan, "--file", str(file))):
+        refused = shop(*words)
+        assert (refused.code, "is not UTF-8 (byte 4)" in refused.err) == (2, True), refused.err
+    file.write_bytes(b"\xef\xbb\xbf" + PLAN.encode())
+    assert shop.ok("loop", "start", "plan.md", "--json").json["loop"]["name"] == "say-hello"
+
+
 def test_plan_without_a_check_starts_no_loop(shop: CommandLine) -> None:
     (shop.folder / "plan.md").write_text(PLAN.partition("## Verification")[0])
     answer = shop("loop", "start", "plan.md")

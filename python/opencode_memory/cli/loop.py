@@ -14,7 +14,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import dim
-from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.cli.parameters import confirm, read_text_file, yes_option
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
@@ -256,7 +256,7 @@ def _find_or_write(run: Invocation, store: MemoryStore, given: str, checks: tupl
         return plans.write_submitted(_render(given, checks), at=run.started_at)
     file = run.folder / given
     if len(given) < _MOST_PATH and file.is_file():
-        return plans.write_submitted(file.read_text(encoding="utf-8"), at=run.started_at)
+        return plans.write_submitted(read_text_file(file, field="FILE"), at=run.started_at)
     try:
         found = plans.get(given)
     except NotFoundError as error:

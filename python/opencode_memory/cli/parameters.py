@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -61,6 +62,18 @@ def read_text(words: tuple[str, ...]) -> str:
         return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
     except UnicodeDecodeError as error:
         raise InvalidInputError(f"standard input is not UTF-8 (byte {error.start})", field="text") from error
+
+
+def read_text_file(file: Path, *, field: str) -> str:
+    """Read a file with a text; a mark of UTF-8 at its beginning is dropped.
+
+    Raises:
+        InvalidInputError: If it is not UTF-8.
+    """
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"{field}: {file} is not UTF-8 (byte {error.start})", field=field) from error
 
 
 def categories_option(function: F) -> F:

@@ -13,7 +13,7 @@ from opencode_memory.cli.editor import edit_text
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import bold, dim
-from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.cli.parameters import confirm, read_text_file, yes_option
 from opencode_memory.errors import ConflictError
 from opencode_memory.loops.approve import approve_plan
 from opencode_memory.loops.records import Loops
@@ -104,7 +104,7 @@ def edit(run: Invocation, *, plan: str, file: Path | None, submits: bool) -> Non
         found = plans.get(plan)
         before = plans.text(found)
         if file is not None:
-            text: str | None = file.read_text(encoding="utf-8")
+            text: str | None = read_text_file(file, field="--file")
         else:
             text = edit_text(before, field="--file", instead="give a file with the new text: --file FILE")
         if text is not None and text != before:
