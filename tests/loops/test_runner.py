@@ -85,7 +85,7 @@ def test_unknown_model_falls_back_to_the_default(make: Callable[..., World]) -> 
     assert "model" not in world.opencode.asked[0].body
     said = [event.text for event in world.loops.events(world.loop.id) if "model" in event.text]
     assert said == ["OpenCode has no model forge/gone, so its default is used"]
-    steps = [describe_step(step) for step in world.loops.steps(world.loop.id)]
+    steps = [describe_step(step, world.loop) for step in world.loops.steps(world.loop.id)]
     assert [step for step in steps if "forge/gone" in step] == [steps[1]]
 
 
@@ -167,6 +167,14 @@ def test_next_loop_of_a_plan_learns_what_the_last_one_left(make: Callable[..., W
     assert "An earlier loop" not in third.opencode.asked[0].text
 
 
+def test_loop_that_made_no_branch_names_none_to_the_next_one(make: Callable[..., World]) -> None:
+    first = make()
+    cancel_loop(first.store, first.loop, at=clock.now())
+    second = make()
+    second.run()
+    assert "it ended as cancelled: cancelled by you; it made no branch" in second.opencode.asked[0].text
+
+
 def test_error_of_the_model_is_tried_again(make: Callable[..., World]) -> None:
     world = make()
     usual, errors = world.opencode.answer, [{"name": "APIError", "data": {"statusCode": 500, "message": "later"}}]
@@ -209,8 +217,9 @@ def test_without_opencode_the_loop_pauses(make: Callable[..., World]) -> None:
 
 
 def test_setup_that_fails_ends_the_loop(make: Callable[..., World]) -> None:
-    loop = make(wish={"setup": "echo missing >&2; exit 3"}).run()
-    assert (loop.state, "missing" in loop.reason) == (LoopState.FAILED, True)
+    loop = make(wish={"setup": "seq 1 200; echo missing >&2; exit 3"}).run()
+    assert loop.state is LoopState.FAILED
+    assert loop.reason.endswith("`seq 1 200; echo missing >&2; exit 3` ended with 3: missing")
 
 
 def test_check_on_a_fresh_checkout_sees_only_commits(make: Callable[..., World]) -> None:
@@ -267,6 +276,7 @@ def test_paused_loop_goes_on_where_it_was(make: Callable[..., World]) -> None:
     paused = world.run()
     assert (paused.state, paused.rest) == (LoopState.PAUSED, Rest.PERSON)
     assert world.opencode.aborted == [world.opencode.sessions[0]["id"]]
+    assert describe_step(world.loops.steps(paused.id)[-1], paused) == "2. code (iteration 1): not finished"
     resume_loop(world.store, paused, at=clock.now())
     assert world.run().state is LoopState.COMPLETED
     assert len(world.opencode.sessions) == 2

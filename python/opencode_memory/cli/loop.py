@@ -141,7 +141,7 @@ def show(run: Invocation, *, name: str) -> None:
     for line in describe_loop(loop, steps[-1] if steps else None, at=run.started_at):
         run.out.line(line)
     for step in steps:
-        run.out.line(f"  {describe_step(step)}")
+        run.out.line(f"  {describe_step(step, loop)}")
 
 
 @command("logs", is_paged=True)
@@ -161,7 +161,7 @@ def logs(run: Invocation, *, name: str, with_output: bool) -> None:
     for step in steps if with_output else ():
         if output := str(step.outcome.get("output", "")).strip():
             run.out.line("")
-            run.out.line(describe_step(step))
+            run.out.line(describe_step(step, loop))
             run.out.line(output)
 
 

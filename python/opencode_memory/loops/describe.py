@@ -51,12 +51,12 @@ def describe_loop(loop: Loop, step: Step | None, *, at: datetime) -> Iterator[st
         yield f"session: {step.session}"
 
 
-def describe_step(step: Step) -> str:
-    """Return a line about a step: its work and its result."""
+def describe_step(step: Step, loop: Loop) -> str:
+    """Return a line about a step of a loop: its work and its result."""
     outcome = step.outcome
     match step.kind:
         case _ if not outcome:
-            said = "at work"
+            said = "at work" if loop.state is LoopState.RUNNING else "not finished"
         case StepKind.CODE:
             said = str(outcome.get("note") or outcome.get("said") or outcome.get("result"))
         case StepKind.AUDIT:

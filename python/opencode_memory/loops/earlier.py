@@ -32,8 +32,9 @@ def describe_earlier(store: MemoryStore, loop: Loop) -> list[str]:
         if earlier.state is LoopState.COMPLETED:
             return []
         findings = Findings(store.kv, earlier.project, earlier.branch).open() if earlier.branch else ()
+        branch = "it made no branch" if earlier.branch is None else f"its branch is {earlier.branch}"
         return [
-            f"it ended as {earlier.state}: {earlier.reason}; its branch is {earlier.branch}",
+            f"it ended as {earlier.state}: {earlier.reason}; {branch}",
             *earlier.notes[-_NOTES:],
             *(f"open finding: {finding.line_of_text}" for finding in findings),
         ]

@@ -311,7 +311,9 @@ class Runner:
             return loop, {"exit": 0}
         # The setup installs dependencies, so it runs before the sandbox, with the network.
         ran = await self._run(replace(loop, sandbox=SandboxMode.OFF.value), (loop.setup,), made.path)
-        return loop, {**_outcome(ran), "said": one_line(ran.output, 200)}
+        last = ran.output.strip().rpartition("\n")[2]
+        said = f"`{loop.setup}` ended with {ran.exit}: {last}" if ran.exit else last
+        return loop, {**_outcome(ran), "said": one_line(redact(said)[0], _NOTE_CHARACTERS)}
 
     def _make_worktree(self, loop: Loop) -> tuple[Worktree, str, str]:
         repository = find_repository(Path(loop.directory))
@@ -350,7 +352,7 @@ class Runner:
         repository = find_repository(Path(loop.directory))
         path = Path(loop.worktree or loop.directory)
         if not path.is_dir():
-            raise RestError(Rest.ERROR, f"the folder {path} of the loop has gone; restart the loop")
+            raise RestError(Rest.ERROR, f"the folder {path} of the loop has gone; cancel the loop, then restart it")
         return Worktree(
             path=path,
             branch=loop.branch,

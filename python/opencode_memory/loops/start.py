@@ -137,8 +137,14 @@ def pause_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
     return _change(store, loop, lambda found: rest(found, Rest.PERSON, "paused by you"), "paused", at=at)
 
 
-def cancel_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
+def cancel_loop(store: MemoryStore, loop: Loop, *, at: datetime, by: str = "you") -> Loop:
     """End a loop for good, and give its plan up. Its branch and its folder stay.
+
+    Args:
+        store: The store.
+        loop: The loop.
+        at: The current time.
+        by: Who cancels it, in the words of its reason.
 
     Raises:
         ConflictError: The loop has ended.
@@ -146,7 +152,7 @@ def cancel_loop(store: MemoryStore, loop: Loop, *, at: datetime) -> Loop:
     cancelled = _change(
         store,
         loop,
-        lambda found: replace(found, state=LoopState.CANCELLED, rest=None, reason="cancelled by you"),
+        lambda found: replace(found, state=LoopState.CANCELLED, rest=None, reason=f"cancelled by {by}"),
         "cancelled",
         at=at,
     )

@@ -11,7 +11,7 @@ import pytest
 from opencode_memory.config.load import load
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.hosts.opencode.contract import LOOP_TITLE
-from opencode_memory.loops.model import Loop, LoopState, Rest
+from opencode_memory.loops.model import Loop, LoopState, Rest, Step, StepKind
 from opencode_memory.loops.records import Loops
 from opencode_memory.loops.start import Wish, pause_loop, start_loop
 from opencode_memory.plans import Plans
@@ -55,11 +55,26 @@ def test_status_of_a_project_without_loops_says_so(session: Session, other_sessi
     assert session.tool("memory-loop-status").data["loops"]
 
 
-def test_cancel_ends_the_only_open_loop_and_keeps_its_branch(world: World, session: Session, loop: Loop) -> None:
-    assert "Its branch" in session.text("memory-loop-cancel")
+@pytest.mark.parametrize(("branch", "said"), [("loop/x", "Its branch loop/x stays."), (None, "It has no branch yet.")])
+def test_cancel_ends_the_only_open_loop_and_keeps_its_branch(
+    world: World, session: Session, loop: Loop, branch: str | None, said: str
+) -> None:
+    Loops(world.store).write(replace(loop, branch=branch), at=clock.now())
+    assert session.text("memory-loop-cancel") == f"The loop say-hello is cancelled. {said}"
     assert state(world, loop) is LoopState.CANCELLED
+    assert Loops(world.store).get(loop.id).reason == "cancelled by an agent"
     with pytest.raises(InvalidInputError, match="there are 0 open loops; name one"):
         session.tool("memory-loop-cancel")
+
+
+def test_cancel_command_tells_open_loops_apart_from_none(world: World, session: Session, loop: Loop) -> None:
+    other = replace(loop, id="0123abcd", name="other", revision=0, steps=1, iteration=2)
+    step = Step(loop=other.id, number=1, kind=StepKind.AUDIT, iteration=2, section=1, started_at=clock.now())
+    Loops(world.store).write(other, step, at=clock.now())
+    assert "- other: auditing 2/15" in session.command("cancel-loop")
+    for name in ("other", "say-hello"):
+        session.command("cancel-loop", name)
+    assert "no loop is open in this project. Tell the user so in one short line" in session.command("cancel-loop")
 
 
 def test_restart_lets_a_resting_loop_go_on(world: World, session: Session, loop: Loop) -> None:

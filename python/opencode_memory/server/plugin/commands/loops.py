@@ -65,8 +65,10 @@ def cancel(call: SessionCall, arguments: str) -> str:
         loop = loops.find(wanted, call.client.project)
     elif len(running) == 1:
         loop = running[0]
+    elif not running:
+        return f"The user typed /cancel-loop, and no loop is open in this project. {_ONLY_SAY}"
     else:
-        lines = [f"- {escape(loop.name)}: {describe_phase(loop, None)}" for loop in running]
+        lines = [f"- {escape(loop.name)}: {describe_phase(loop, loops.step(loop.id, loop.steps))}" for loop in running]
         return join_lines(
             f"The user typed /cancel-loop, and {len(running)} loops are open. Show them these lines, and that"
             " `/cancel-loop NAME` cancels one; do nothing else.",

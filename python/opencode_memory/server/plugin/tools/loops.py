@@ -49,15 +49,16 @@ def memory_loop_status(call: SessionCall, name: str | None = None, restart: bool
         loop = resume_loop(call.store, loop, at=call.at)
     steps = loops.steps(loop.id)
     last = steps[-1] if steps else None
-    lines = [*describe_loop(loop, last, at=call.at), *(describe_step(step) for step in steps[-_MAX_STEPS:])]
+    lines = [*describe_loop(loop, last, at=call.at), *(describe_step(step, loop) for step in steps[-_MAX_STEPS:])]
     return Answer(join_lines(*lines), {"loop": loop.id, "name": loop.name, "state": loop.state})
 
 
 @tool(name="memory-loop-cancel", destroys=True)
 def memory_loop_cancel(call: SessionCall, name: str | None = None) -> Answer:
     """End a loop; its branch stays."""
-    loop = cancel_loop(call.store, _find(call, Loops(call.store), name), at=call.at)
-    return Answer(f"The loop {loop.name} is cancelled. Its branch {loop.branch} stays.", {"loop": loop.id})
+    loop = cancel_loop(call.store, _find(call, Loops(call.store), name), at=call.at, by="an agent")
+    branch = "It has no branch yet." if loop.branch is None else f"Its branch {loop.branch} stays."
+    return Answer(f"The loop {loop.name} is cancelled. {branch}", {"loop": loop.id})
 
 
 @tool(name="memory-loop-report")
