@@ -84,6 +84,14 @@ def test_cancelled_loop_gives_its_plan_up(shop: CommandLine) -> None:
     assert [plan["id"] for plan in shop.ok("plan", "list", "--json").json["plans"]] == [again["plan"]]
 
 
+def test_check_with_a_secret_is_refused(shop: CommandLine) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    refused = shop("loop", "start", "Mend it", "--check", f"curl -H 'Authorization: Bearer {secret}' http://localhost")
+    assert (refused.code, "has a secret" in refused.err, secret in refused.err) == (2, True, False)
+    assert "from a file or from a variable" in refused.err
+    assert shop.ok("plan", "list", "--all", "--json").json["plans"] == []
+
+
 def test_limit_of_a_running_loop_is_raised(shop: CommandLine) -> None:
     id_ = start(shop, "--iterations", "3")["id"]
     options = ("--iterations", "9", "--hours", "2", "--tokens", "7", "--cost", "1.5")

@@ -108,9 +108,19 @@ class Plans:
         """Store a new plan of the user, and submit it. A text with problems is not stored.
 
         Raises:
-            InvalidInputError: The text is empty, too long or has problems; the message names each.
+            InvalidInputError: The text is empty, too long, has problems or a secret in a verification command.
         """
-        _refuse_problems(read_plan(_clean(text)[0]))
+        kept, kinds = _clean(text)
+        read = read_plan(kept)
+        _refuse_problems(read)
+        if read.commands != read_plan(text).commands:
+            found = ", ".join(kinds)
+            message = (
+                f"text: a verification command has a secret ({found}), which is not stored, so it would never succeed"
+            )
+            error = InvalidInputError(message, field="text")
+            error.hint = "let the command read the secret from a file or from a variable"
+            raise error
         return self.submit(self.write(text, at=at).plan)
 
     def edit(self, plan: Plan, *, old: str, new: str, at: datetime, by: str = "user", why: str = "") -> Written:
