@@ -134,6 +134,27 @@ def approved(world: World) -> Plan:
     return plans.approve(submitted, approval)
 
 
+def test_plan_whose_session_was_deleted_gets_a_new_one(make: Callable[..., World]) -> None:
+    world = make()
+    cancel_loop(world.store, world.loop, at=clock.now())
+    kept, plans = Kept(world), Plans(world.store, PROJECT)
+
+    async def main() -> None:
+        async with serving(kept) as keeper:
+            keeper.add(world.opencode)
+            submitted = plans.submit(plans.write(PLAN, at=clock.now(), session="ses_deleted").plan)
+            approval = Approval(mode=Mode.HERE, by="test", at=clock.now(), message="msg_1", part="prt_1")
+            plan = plans.approve(submitted, approval)
+            keeper.wake()
+            await kept.until(lambda: plans.get(plan.id).status is PlanStatus.RUNNING)
+            keeper.remove(world.opencode)
+
+    run(main)
+    [session] = world.opencode.sessions
+    assert [asked.session for asked in world.opencode.asked] == [session["id"]]
+    assert kept.called("POST", "/tui/select-session") == [{"sessionID": session["id"]}]
+
+
 def test_approved_plan_is_tried_again_after_a_failure(
     make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio.to_thread
 
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.loops.host import Host, HostError
+from opencode_memory.loops.host import Host, HostError, HostNotFoundError
 from opencode_memory.loops.models import has_model, parse_model
 from opencode_memory.loops.turn import Progress, read_turn
 from opencode_memory.plans import Approval, Mode, Plan, Plans
@@ -47,19 +47,29 @@ async def carry_out_plan(store: MemoryStore, host: Host, plan: Plan, *, model: s
         raise OpencodeMemoryError(f"the plan [{plan.id}] is not approved for a session")
     directory = plan.directory or str(host.folder)
     session = approval.session or (plan.session if approval.mode is Mode.HERE else None)
-    if session is None:
+    messages = None if session is None else await _find_messages(host, session, directory)
+    if session is None or messages is None:
         session = await _create_session(host, plan, directory)
+        messages = await _find_messages(host, session, directory)
     approval = replace(approval, session=session)
     path = f"/session/{session}"
-    found = await host.request("GET", f"{path}/message", directory=directory, seconds=_SECONDS)
-    if read_turn(found if isinstance(found, list) else [], approval.message or "").progress is Progress.ABSENT:
+    if read_turn(messages or [], approval.message or "").progress is Progress.ABSENT:
         text = await anyio.to_thread.run_sync(lambda: plans.text(plan))
         body = await _render_prompt(host, approval, f"{_HEAD}\n\n{text}", directory=directory, model=model)
         await host.request("POST", f"{path}/prompt_async", directory=directory, body=body, seconds=_SECONDS)
-    if approval.mode is Mode.NEW:
+    if session != plan.session:
         await _show(host, session)
     started = approval
     return await anyio.to_thread.run_sync(lambda: plans.note_started(plan, started))
+
+
+async def _find_messages(host: Host, session: str, directory: str) -> list[Any] | None:
+    """Return the messages of a session; None if the person has deleted it."""
+    try:
+        found = await host.request("GET", f"/session/{session}/message", directory=directory, seconds=_SECONDS)
+    except HostNotFoundError:
+        return None
+    return found if isinstance(found, list) else []
 
 
 async def _create_session(host: Host, plan: Plan, directory: str) -> str:
