@@ -68,6 +68,16 @@ def test_second_loop_in_the_users_own_folder_is_refused(shop: CommandLine) -> No
     start(shop, "--in-place", "--name", "third")
 
 
+def test_start_tells_of_files_that_are_not_committed(shop: CommandLine) -> None:
+    words = ("loop", "start", "Mend it", "--check", "true")
+    assert "uncommitted" not in shop.ok(*words).err
+    (shop.folder / "new.txt").write_text("x")
+    assert "1 uncommitted file in " in shop.ok(*words).err
+    assert "--take-changes" in shop.ok(*words).err
+    for option in ("--take-changes", "--in-place"):
+        assert "uncommitted" not in shop.ok(*words, option).err
+
+
 def test_refused_start_leaves_no_plan(cli: CommandLine) -> None:
     subprocess.run(["git", "init", "--quiet"], cwd=cli.folder, check=True)
     assert "has no commit yet" in cli("loop", "start", "Mend it", "--check", "true").err

@@ -81,10 +81,16 @@ def start(
             program=_find_program(run),
         )
         # Before a plan is written, so that none is left if no loop can be started.
-        check_start(store, wish, config=run.config)
+        repository = check_start(store, wish, config=run.config)
         found = _find_or_write(run, store, plan, checks)
         loop = start_loop(store, found, wish, config=run.config, at=run.started_at)
     _print(run, loop)
+    uncommitted = repository.modified + repository.untracked
+    if uncommitted and not in_place and not take_changes:
+        run.out.note(
+            f"{format_count(uncommitted, 'uncommitted file')} in {repository.folder} will not be in the loop's folder;"
+            " --take-changes takes such files along."
+        )
     tell_server_or_note(run)
 
 

@@ -68,7 +68,7 @@ def find_repository(directory: Path) -> Repository:
     except GitError as error:
         message = f"directory: the repository {folder} has no commit yet; make one first"
         raise InvalidInputError(message, field="directory") from error
-    states = [line[:2] for line in git.run("status", "--porcelain", "-z").split("\0") if line]
+    states = [line[:2] for line in git.run("status", "--porcelain", "--no-renames", "-z").split("\0") if line]
     untracked = sum(state == "??" for state in states)
     return Repository(folder=folder, common=common, head=head, modified=len(states) - untracked, untracked=untracked)
 
