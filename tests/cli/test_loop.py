@@ -54,7 +54,10 @@ def test_loop_is_paused_resumed_cancelled_and_started_again(shop: CommandLine) -
 
 
 @pytest.mark.parametrize("mode", ["off", "auto", "bwrap", "podman", "docker"])
-def test_sandbox_is_named_as_in_the_configuration(shop: CommandLine, mode: str) -> None:
+def test_sandbox_is_named_as_in_the_configuration(
+    shop: CommandLine, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    monkeypatch.setenv("OPENCODE_MEMORY_SANDBOX_MODE", "auto")
     assert start(shop, "--sandbox", mode)["sandbox"] == mode
 
 
@@ -110,7 +113,14 @@ def test_limit_of_a_running_loop_is_raised(shop: CommandLine) -> None:
     assert shop.ok("loop", "show", id_, "--json").json["loop"]["limits"] == limits
 
 
-def test_restarted_loop_has_the_options_of_the_first(shop: CommandLine) -> None:
+def test_sandbox_that_opencode_does_not_have_is_refused(shop: CommandLine) -> None:
+    refused = shop("loop", "start", "Mend it", "--check", "true", "--sandbox", "bwrap")
+    assert (refused.code, "config set sandbox.mode bwrap" in refused.err) == (2, True)
+    assert start(shop, "--sandbox", "off")["sandbox"] == "off"
+
+
+def test_restarted_loop_has_the_options_of_the_first(shop: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENCODE_MEMORY_SANDBOX_MODE", "auto")
     options = ("--sandbox", "bwrap", "--setup", "npm ci", "--no-audit", "--min-audits", "2", "--iterations", "7")
     first = start(shop, *options, "--model", "fast/one", "--name", "parser", "--take-changes")
     shop.ok("cancel", "parser", "--yes")

@@ -125,6 +125,13 @@ def _sandbox_of(wish: Wish, config: Config) -> SandboxMode:
     chosen = wish.options.sandbox
     if wish.in_place and chosen not in {None, SandboxMode.OFF}:
         raise InvalidInputError("sandbox: a loop in your own folder has none", field="sandbox")
+    if config.sandbox.mode is SandboxMode.OFF and chosen not in {None, SandboxMode.OFF}:
+        # Without it, setup has not given OpenCode the shell of the sandbox, and each command would be refused.
+        error = InvalidInputError("sandbox: sandbox.mode is off, so OpenCode has no sandbox", field="sandbox")
+        error.hint = (
+            f"opencode-memory config set sandbox.mode {chosen}, then opencode-memory setup, and restart OpenCode"
+        )
+        raise error
     return SandboxMode.OFF if wish.in_place else chosen or config.sandbox.mode
 
 
