@@ -196,14 +196,44 @@ def test_bullet_that_lost_its_mark_is_still_its_memory() -> None:
     assert changed(text).changes == ()
 
 
-def test_shortened_bullet_is_replaced_only_by_a_whole_text() -> None:
-    text = replaced(lines([LONG]), "Fridays", "Mondays")
-    one = the_one(changed(text, [LONG]))
+@pytest.mark.parametrize(("old", "new"), [(" …", ""), (" …", " … Ann"), (" …", " Ann …")])
+def test_shortened_bullet_is_replaced_only_by_a_whole_text(old: str, new: str) -> None:
+    one = the_one(changed(replaced(lines([LONG]), f"{old} <!--", f"{new} <!--"), [LONG]))
     assert (one.kind, one.id) == (Kind.UNCLEAR, LONG.id)
-    assert "whole" in one.reason
-    place = at(text, "Mondays")
+    assert "opencode-memory edit --editor 00000004" in one.reason
+    text = lines([LONG])
+    place = at(text, "Fridays")
     whole = "- Deploys run on Mondays. " + text[place][text[place].index("<!--") :]
     assert summarize(changed([*text[:place], whole], [LONG])) == [(Kind.EDIT, LONG.id, "Deploys run on Mondays.", None)]
+
+
+def test_changed_word_of_a_shortened_bullet_keeps_the_hidden_end() -> None:
+    text = [line.replace("Fridays", "Mondays", 1) for line in lines([LONG])]
+    edited = LONG.content.replace("Fridays", "Mondays", 1)
+    assert summarize(changed(text, [LONG])) == [(Kind.EDIT, LONG.id, edited, None)]
+    # The file was not written yet, and the new text is cut elsewhere.
+    assert changed(text, [memory(edited, 4)]).changes == ()
+
+
+def test_changed_word_keeps_the_lines_of_its_memory() -> None:
+    text = "Release:\n\n- run `make check`\n- tell Ann"
+    steps = memory(text, 1)
+    found = changed(replaced(lines([steps]), "Ann", "Bob"), [steps])
+    assert summarize(found) == [(Kind.EDIT, steps.id, text.replace("Ann", "Bob"), None)]
+
+
+def test_changed_words_without_a_certain_place_change_nothing() -> None:
+    steps = memory("Use pnpm\nDeploy late", 1)
+    one = the_one(changed(replaced(lines([steps]), "Deploy", "always Deploy"), [steps]))
+    assert (one.kind, one.id, one.content) == (Kind.UNCLEAR, steps.id, None)
+    assert "opencode-memory edit --editor 00000001" in one.reason
+
+
+def test_edit_of_an_older_text_with_several_lines_changes_nothing() -> None:
+    newer = memory("Use bun\nDeploy late", 1)
+    text = replaced(lines([memory("Use pnpm\nDeploy late", 1)]), "late", "early")
+    one = the_one(changed(text, [newer]))
+    assert (one.kind, "was changed after this bullet" in one.reason) == (Kind.UNCLEAR, True)
 
 
 def test_shortened_bullet_may_still_be_moved_and_deleted() -> None:

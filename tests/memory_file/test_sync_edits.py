@@ -119,24 +119,51 @@ def test_edited_shortened_text_is_kept_until_it_is_complete(scene: Scene) -> Non
     long = "Deploys run on Fridays only, because the team watches them then. " * 10
     whose = scene.store.remember(long, category="decision").id
     scene.sync()
-    scene.replace("Deploys run on Fridays", "Deploys run on Mondays")
+    scene.replace("… <!--", "… and on Mondays <!--")
     for _ in range(2):
         before = scene.text()
         report = scene.sync()
         [unclear] = report.unclear
-        assert (unclear.id, "whole" in unclear.reason) == (whose, True)
+        assert (unclear.id, f"opencode-memory edit --editor {whose[-8:]}" in unclear.reason) == (whose, True)
         assert scene.store.get(whose).content == long
-        assert "Deploys run on Mondays" in scene.text()
+        assert "… and on Mondays" in scene.text()
     assert scene.text() == before
     scene.store.remember("Another fact")
     scene.sync()
     assert "Another fact" in scene.text()
-    assert scene.text().count("- Deploys run on Mondays") == scene.text().count(whose[-8:]) == 1
+    assert scene.text().count("and on Mondays") == scene.text().count(whose[-8:]) == 1
     scene.change(
         lambda text: text.replace(text[text.index("- Deploys") : text.index(" <!-- m:" + whose[-8:])], "- Mondays")
     )
     assert contents(scene.sync().edited) == ["Mondays"]
     assert scene.store.get(whose).content == "Mondays"
+
+
+def test_edited_word_keeps_the_lines_and_the_code_of_its_memory(scene: Scene) -> None:
+    text = (
+        "Release steps:\n\n1. Run `make check`\n   - twice\n\n```sh\nmake   ship\n```\nThen tell Ann."
+        + " And wait." * 30
+    )
+    whose = scene.store.remember(text, category="procedure").id
+    scene.sync()
+    scene.replace("tell Ann", "tell Bob")
+    scene.replace("make ship", "make deploy")
+    report = scene.sync()
+    assert (len(report.edited), report.unclear) == (1, ())
+    wanted = text.replace("tell Ann", "tell Bob").replace("make   ship", "make   deploy")
+    assert scene.store.get(whose).content == wanted
+    assert nothing_happened(scene.sync())
+
+
+def test_bullet_that_could_not_be_placed_is_settled_by_the_same_edit_of_its_memory(scene: Scene) -> None:
+    whose = scene.store.remember("Use yarn\nDeploy late").id
+    scene.sync()
+    scene.replace("Use yarn Deploy", "Use yarn always Deploy")
+    [unclear] = scene.sync().unclear
+    assert (unclear.id, scene.store.get(whose).content) == (whose, "Use yarn\nDeploy late")
+    scene.store.edit(whose, content="Use yarn\nalways Deploy late")
+    assert scene.sync().unclear == ()
+    assert nothing_happened(scene.sync())
 
 
 def test_bullet_that_cannot_become_a_memory_stays_in_the_file(scene: Scene) -> None:

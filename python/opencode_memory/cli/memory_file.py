@@ -12,6 +12,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.config.sections import MemoryFile
 from opencode_memory.errors import InvalidInputError
+from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
@@ -75,7 +76,8 @@ def _print_report(run: Invocation, report: MemoryFileReport) -> None:
         ("unclear", report.unclear),
     ):
         for change in changes:
-            out.line(f"{what:<9} {change.content or change.id or ''}{f' ({change.reason})' if change.reason else ''}")
+            said = one_line(change.content or change.id or "")
+            out.line(f"{what:<9} {said}{f' ({change.reason})' if change.reason else ''}")
     if report.problem is not None:
         out.line(f"{report.path} was not changed: {report.problem}")
     elif report.consent_needed:

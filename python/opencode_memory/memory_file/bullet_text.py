@@ -59,7 +59,7 @@ def render_text(content: str) -> Shown:
     >>> render_text("Use pnpm,\nnot npm <!-- why? -->")
     Shown(text='Use pnpm, not npm &lt;!-- why? --&gt;', is_shortened=False)
     """
-    plain = third_person(plain_line(content))
+    plain = show_line(content)
     if len(plain) <= LONGEST:
         return Shown(escape(plain), is_shortened=False)
     return Shown(escape(f"{plain[: _end(plain)].rstrip()} {ELLIPSIS}"), is_shortened=True)
@@ -78,6 +78,11 @@ def render_note(day: date, before: str = "") -> str:
     # The note ends at the first parenthesis with an asterisk.
     said = f"; before: {escape(plain).replace(')*', ') *')}" if plain else ""
     return f"*({day.isoformat()}{said})*"
+
+
+def show_line(content: str) -> str:
+    """Put a memory's text on one line, in the third person, neither shortened nor escaped."""
+    return third_person(plain_line(content))
 
 
 def plain_line(text: str) -> str:

@@ -12,10 +12,22 @@ from enum import StrEnum
 from typing import Final
 
 from opencode_memory.memory_file.bullet import Bullet, without_note
-from opencode_memory.memory_file.bullet_text import ends_shortened, one_line, plain_line, render_text
+from opencode_memory.memory_file.bullet_text import (
+    ELLIPSIS,
+    Shown,
+    digest,
+    ends_shortened,
+    one_line,
+    plain_line,
+    render_text,
+    show_line,
+    unescape,
+)
 from opencode_memory.memory_file.headings import PLAIN, Heading, heading_of
 from opencode_memory.memory_file.part import read_part
+from opencode_memory.memory_file.word_edit import apply_words
 from opencode_memory.models import Category, Memory
+from opencode_memory.text.formatting import short_id
 
 _FEWEST_OF_A_MASS: Final = 4
 
@@ -154,14 +166,49 @@ def _change(bullet: Bullet, owner: Known | None, *, is_copy: bool) -> Change | N
     category = _new_category(owner.memory, bullet)
     if mark is None or bullet.is_untouched or _says(owner.memory, bullet):
         return None if category is None else Change(kind=Kind.EDIT, id=owner.id, category=category, bullet=bullet)
-    if _may_be_shortened(bullet):
-        return _unclear(bullet, owner.id)
-    return Change(kind=Kind.EDIT, id=owner.id, content=bullet.content, category=category, bullet=bullet)
+    content = _edited_text(owner.memory, bullet, mark.digest)
+    if content is None:
+        return _unplaced(bullet, owner.memory, mark.digest)
+    return Change(kind=Kind.EDIT, id=owner.id, content=content, category=category, bullet=bullet)
+
+
+def _edited_text(memory: Memory, bullet: Bullet, digest_before: str) -> str | None:
+    """Return the new text of a memory whose bullet was edited; None if the edit could lose a part of the text."""
+    content = memory.content.strip()
+    shown = render_text(memory.content)
+    if unescape(shown.text) == content:
+        return bullet.content
+    if digest_before == digest(shown.text) and (text := apply_words(memory.content, bullet.content)) is not None:
+        return text
+    if len(content.splitlines()) > 1 or _may_be_shortened(bullet) or _shows_cut(content, shown, bullet):
+        return None
+    return bullet.content
+
+
+def _shows_cut(content: str, shown: Shown, bullet: Bullet) -> bool:
+    """Return whether a bullet still has the ellipsis of a shortened text, or ends where it was cut."""
+    words = bullet.text.split()
+    has_ellipsis = words.count(ELLIPSIS) > content.split().count(ELLIPSIS)
+    return shown.is_shortened and (has_ellipsis or words[-1:] == shown.text.split()[-2:-1])
+
+
+def _unplaced(bullet: Bullet, memory: Memory, digest_before: str) -> Change:
+    name = short_id(memory.id)
+    reason = (
+        "its memory has several lines or was shown shortened, and the changed words have no certain place in it"
+        if digest_before == digest(render_text(memory.content).text)
+        else "its memory has several lines or is shown shortened, and was changed after this bullet was written"
+    )
+    reason += (
+        f"; nothing was changed: use `opencode-memory edit --editor {name}`, or take the change of the bullet back"
+    )
+    return Change(kind=Kind.UNCLEAR, id=memory.id, reason=reason, bullet=bullet)
 
 
 def _addition(bullet: Bullet) -> Change:
     if _may_be_shortened(bullet):
-        return _unclear(bullet, None)
+        reason = "the text was shown shortened: write the whole of it, without the … at its end"
+        return Change(kind=Kind.UNCLEAR, id=None, reason=reason, bullet=bullet)
     return Change(
         kind=Kind.ADD, id=None, content=bullet.content, category=(bullet.heading or PLAIN).category, bullet=bullet
     )
@@ -171,11 +218,6 @@ def _may_be_shortened(bullet: Bullet) -> bool:
     """Return whether the end of a text may be missing; a damaged mark does not tell whether it was shortened."""
     mark = bullet.mark
     return mark is not None and (mark.is_shortened or not mark.digest) and ends_shortened(bullet.text)
-
-
-def _unclear(bullet: Bullet, id: str | None) -> Change:
-    reason = "the text was shown shortened: write the whole of it, without the … at its end"
-    return Change(kind=Kind.UNCLEAR, id=id, reason=reason, bullet=bullet)
 
 
 def _new_category(memory: Memory, bullet: Bullet) -> Category | None:
@@ -190,4 +232,8 @@ def _new_category(memory: Memory, bullet: Bullet) -> Category | None:
 def _says(memory: Memory, bullet: Bullet) -> bool:
     """Return whether a bullet shows the current text of its memory."""
     said = {one_line(memory.content), plain_line(memory.content)}
-    return bullet.text == render_text(memory.content).text or one_line(bullet.content) in said
+    if bullet.text == render_text(memory.content).text or one_line(bullet.content) in said:
+        return True
+    # An edit moves the cut of a shortened text, so a process that died before it wrote the file left another bullet.
+    is_cut = bullet.mark is not None and bullet.mark.is_shortened and bullet.text.endswith(f" {ELLIPSIS}")
+    return is_cut and show_line(memory.content).startswith(one_line(bullet.content).removesuffix(f" {ELLIPSIS}"))
