@@ -38,6 +38,44 @@ def test_status_writes_nothing_and_sync_writes_the_files(cli: CommandLine, home:
     assert cli.contents() == ["Answer in long sentences"]
 
 
+def test_deletions_that_were_not_applied_announce_no_review(cli: CommandLine, home: Path) -> None:
+    for number in range(5):
+        cli.remember(f"Service {number} listens on its own socket", "--global")
+    cli.ok("files", "sync")
+    for path in sorted((home / ".opencode" / "memory").glob("*.md"))[:4]:
+        path.unlink()
+    for _ in range(2):
+        out = cli.ok("files", "sync").out
+        assert "review" not in out
+        assert "their memories are still active: service-" in out
+        assert "sync --mine` archives" in out
+        assert "sync --rewrite` writes" in out
+    assert "still active" in cli.ok("files", "status").out
+    assert "4 files written" in cli.ok("files", "sync", "--rewrite").out
+    assert "still active" not in cli.ok("files", "status").out
+
+
+def test_texts_of_others_announce_a_review(cli: CommandLine, home: Path) -> None:
+    folder = home / ".opencode" / "memory"
+    folder.mkdir(parents=True)
+    (folder / "deploy.md").write_text("Deploy with make ship.\n")
+    assert "New texts would wait for `opencode-memory review`" in cli.ok("files", "status").out
+    out = cli.ok("files", "sync").out
+    assert "New texts wait for `opencode-memory review`" in out
+    assert "archives" not in out
+
+
+def test_field_of_others_names_the_command_that_applies_it(cli: CommandLine, home: Path, tmp_path: Path) -> None:
+    cli.remember("Answer in short sentences", "--global")
+    cli.ok("files", "sync")
+    [path] = (home / ".opencode" / "memory").glob("*.md")
+    path.write_text(path.read_text().replace("category: fact", "category: preference"))
+    for record in tmp_path.rglob("mirror/*.json"):
+        record.write_text("{")
+    out = cli.ok("files", "sync").out
+    assert ("Changes with a reason were not applied" in out, "review" in out) == (True, False)
+
+
 def test_folder_that_is_a_link_is_a_problem(cli: CommandLine, home: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -143,11 +143,32 @@ def _print_report(run: Invocation, report: MirrorReport) -> None:
             out.line(f"{what:<9} {change.kind:<8} {change.name}{f' ({change.reason})' if change.reason else ''}")
         if len(changes) > _MOST_NAMED:
             out.line(f"{what:<9} … and {format_count(len(changes) - _MOST_NAMED, 'more file')}")
-    if report.proposed and not report.dry_run:
-        out.line("Proposed texts wait for `opencode-memory review`. If the changes are yours, add --mine.")
+    for line in _next_steps(report):
+        out.line(line)
     if report.problem is not None:
         out.line(report.problem)
         return
     verb = "would be " if report.dry_run else ""
     done = f"{format_count(len(report.written), 'file')} {verb}written, {len(report.removed)} {verb}removed"
     out.line(f"{report.path}: {format_count(report.shown, 'memory')} ({whose}); {done}.")
+
+
+def _next_steps(report: MirrorReport) -> Iterator[str]:
+    """Yield what the user can do about changes that were not applied."""
+    from opencode_memory.mirror import Kind  # noqa: PLC0415  only here
+
+    sync = "`opencode-memory files sync"
+    if any(not change.reason for change in report.proposed):
+        wait = "would wait" if report.dry_run else "wait"
+        yield f"New texts {wait} for `opencode-memory review`. If they are yours, {sync} --mine` applies them."
+    if any(change.reason and change.kind is not Kind.DELETE for change in report.proposed):
+        yield f"Changes with a reason were not applied. If they are yours, {sync} --mine` applies them."
+    if report.missing:
+        names = ", ".join(report.missing[:_MOST_NAMED])
+        more = len(report.missing) - _MOST_NAMED
+        yield f"Deleted, but {_still_active(len(report.missing))}: {names}{f' and {more:,} more' if more > 0 else ''}"
+        yield f"{sync} --mine` archives what was deleted, {sync} --rewrite` writes the files again."
+
+
+def _still_active(files: int) -> str:
+    return "its memory is still active" if files == 1 else "their memories are still active"

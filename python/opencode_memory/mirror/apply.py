@@ -109,6 +109,8 @@ class Proposals:
                     outcome.owners[change.name] = id_
                     return
                 outcome.held[change.name] = id_
+        elif change.kind is Kind.DELETE:
+            reason = "git removed it, or many files are gone at once, so its memory stays"
         elif not isinstance(text, str):
             reason = "it did not come from you here, so it was not applied"
         done.proposed.append(FileChange(kind=change.kind, name=change.name, id=id_, reason=reason))

@@ -47,6 +47,8 @@ class MirrorReport:
         unclear: Files that cannot be read; they stay as they are.
         written: Names of files that were written, or would be.
         removed: Names of files whose memories are no longer shown, or would be removed.
+        missing: Names of deleted files whose memories are still active, because the deletions did not come from the
+            user, or were too many to be intended.
         shown: Number of memories that are to have a file.
         is_complete: Whether all files are written; a batch has a limit.
         dry_run: Whether nothing was written.
@@ -60,6 +62,7 @@ class MirrorReport:
     unclear: tuple[FileChange, ...] = ()
     written: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     shown: int = 0
     is_complete: bool = True
     dry_run: bool = False

@@ -145,6 +145,7 @@ def sync(
         unclear=tuple(done.unclear),
         written=tuple(done.written),
         removed=tuple(done.removed),
+        missing=tuple(name for name, entry in run.files.items() if entry.held == MISSING and entry.id in run.live),
         shown=len(run.live),
         is_complete=is_complete,
         problem=run.problem and f"{place.path} was left alone: {run.problem}",
