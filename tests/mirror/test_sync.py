@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencode_memory import MemoryStore
+from opencode_memory.memory_file import ChangedBy
 from opencode_memory.mirror import Kind
 from opencode_memory.models import Status, Trust
 from opencode_memory.text.formatting import short_id
@@ -231,6 +232,40 @@ def test_most_files_removed_at_once_is_no_deletion(store: MemoryStore, tmp_path:
     assert scene.sync().proposed == ()
     assert len(scene.files()) == 1
     assert len(scene.sync(rewrites=True).written) == 5
+
+
+def test_emptied_small_folder_archives_nothing_until_the_user_says_so(scene: Scene) -> None:
+    names = tuple(path.name for path in scene.files())
+    for path in scene.files():
+        path.unlink()
+    for _ in range(2):
+        report = scene.sync()
+        assert (report.applied, report.written, sorted(report.missing)) == ((), (), sorted(names))
+    assert len(scene.texts()) == 2
+    assert kinds(scene.sync(changed_by=ChangedBy.PERSON).applied) == [Kind.DELETE] * 2
+    assert scene.texts() == []
+
+
+def test_emptied_small_folder_is_written_again_on_request(scene: Scene) -> None:
+    for path in scene.files():
+        path.unlink()
+    scene.sync()
+    report = scene.sync(rewrites=True)
+    assert (len(report.written), report.missing) == (2, ())
+
+
+def test_only_file_of_a_folder_is_deleted_on_purpose(home: Scene) -> None:
+    home.file().unlink()
+    assert kinds(home.sync().applied) == [Kind.DELETE]
+    assert home.texts(Status.ARCHIVED) == ["Answer in short sentences"]
+
+
+def test_files_that_were_put_together_in_a_new_one_are_deleted_on_purpose(scene: Scene) -> None:
+    text = "\n".join(path.read_text().split("---\n")[2].strip() for path in scene.files())
+    for path in scene.files():
+        path.unlink()
+    (scene.place.path / "all.md").write_text(text)
+    assert kinds(scene.sync().applied) == [Kind.ADD, Kind.DELETE, Kind.DELETE]
 
 
 def test_dry_run_reports_and_writes_nothing(scene: Scene) -> None:

@@ -94,3 +94,18 @@ def test_recorded_folder_is_followed_after_a_restart(
     path.write_text(path.read_text().replace("5128", "7000"))
     work_until_idle(store, only(mirror(store, home, "project")[1], monkeypatch))
     assert store.get(id_).content == "The port is 7000"
+
+
+def test_emptied_folder_is_logged_once_with_the_command_that_says_what_to_do(
+    store: MemoryStore, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for text in ("The port is 5128", "Deploy on Fridays"):
+        store.remember(text, scope="global")
+    duties = only(mirror(store, home, "global")[1], monkeypatch)
+    work_until_idle(store, duties)
+    for path in (home / ".opencode" / "memory").glob("*.md"):
+        path.unlink()
+    for _ in range(2):
+        work_until_idle(store, duties)
+    assert caplog.text.count("opencode-memory files status") == 1
+    assert len(store.list(scope="global")) == 2

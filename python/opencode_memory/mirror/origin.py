@@ -21,6 +21,8 @@ from opencode_memory.mirror.report import Kind
 _MANY: Final = 20
 """Changed or new files at once that may be another version of the folder."""
 _MOST_ASKED: Final = 500
+_FEWEST_OF_ALL: Final = 2
+"""Deleted files of a folder without any other file that may be an accident; one file is deleted on purpose."""
 
 
 def find_others(
@@ -58,7 +60,9 @@ def _mass(changes: Sequence[Change], kinds: frozenset[Kind], files: int) -> list
     """Return the changes of these kinds if there are too many to be intended."""
     found = [change for change in changes if change.kind in kinds]
     if Kind.DELETE in kinds:
-        return found if is_mass(len(found), files) else []
+        # A folder is emptied by a clean-up or a checkout, or seems empty while its disk is not mounted.
+        is_emptied = len(found) >= _FEWEST_OF_ALL and len(found) == len(changes) == files
+        return found if is_emptied or is_mass(len(found), files) else []
     return found if len(found) >= _MANY and (Kind.ADD in kinds or 2 * len(found) > files) else []
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 MIRROR: Final = "memory_files"
 _LOOK_SECONDS: Final = 1.0
+_NOT_ARCHIVED: Final = "files are gone whose memories are still active; `opencode-memory files status` says what to do"
 
 _log: Final = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class MirrorDuty:
                 [
                     *([report.problem] if report.problem else []),
                     *(f"{one.name}: {one.reason}" for one in report.unclear),
+                    *([_NOT_ARCHIVED] if report.missing else []),
                 ]
             )
             if problem and self._problems.get(due.place.path) != problem:
