@@ -254,6 +254,19 @@ def test_emptied_small_folder_is_written_again_on_request(scene: Scene) -> None:
     assert (len(report.written), report.missing) == (2, ())
 
 
+def test_file_that_came_back_after_an_accident_can_be_deleted_on_purpose(scene: Scene) -> None:
+    texts = {path: path.read_text() for path in scene.files()}
+    for path in texts:
+        path.unlink()
+    scene.sync()
+    for path, text in texts.items():
+        path.write_text(text)
+    report = scene.sync()
+    assert (report.applied, report.proposed, report.missing) == ((), (), ())
+    scene.file("port").unlink()
+    assert kinds(scene.sync().applied) == [Kind.DELETE]
+
+
 def test_only_file_of_a_folder_is_deleted_on_purpose(home: Scene) -> None:
     home.file().unlink()
     assert kinds(home.sync().applied) == [Kind.DELETE]

@@ -233,7 +233,9 @@ def _read_changed(run: _Run, folder: Folder, listing: Listing, *, with_held: boo
         if file is None:
             continue
         if entry is not None and is_as_recorded(file.data, entry) and not is_held:
-            run.files[name] = replace(entry, sign=_settled(sign, run.at))
+            # A file that was missing is back, so its next removal is a change again.
+            held = "" if entry.held == MISSING else entry.held
+            run.files[name] = replace(entry, sign=_settled(sign, run.at), held=held)
         else:
             found[name] = parse(file.data)
             run.known[name] = digest(file.data)
