@@ -9,7 +9,7 @@ import pytest
 from opencode_memory import MemoryStore
 from opencode_memory.learning.review import accept, reject
 from opencode_memory.mirror import Kind, MirrorReport
-from opencode_memory.models import Status, Trust
+from opencode_memory.models import Memory, Status, Trust
 from support.memory_files import git
 from support.mirrors import Scene, project_scene
 
@@ -127,6 +127,40 @@ def test_deletion_of_an_ignored_file_beside_a_commit_is_mine(scene: Scene) -> No
     scene.git("commit", "--quiet", "--message", "code")
     scene.file("port").unlink()
     assert [change.kind for change in scene.sync().applied] == [Kind.DELETE]
+
+
+def removed_and_committed(scene: Scene) -> Memory:
+    """Remove the tracked file of a memory, which archives it, and commit the removal."""
+    scene.track()
+    scene.sync()
+    scene.git("rm", "--quiet", str(scene.file("port")))
+    assert [change.kind for change in scene.sync().applied] == [Kind.DELETE]
+    scene.git("commit", "--quiet", "--message", "remove")
+    assert scene.sync().applied == ()
+    [memory] = scene.memories(Status.ARCHIVED)
+    return memory
+
+
+def test_file_that_a_checkout_brings_back_restores_the_memory_that_went_with_it(scene: Scene) -> None:
+    memory = removed_and_committed(scene)
+    scene.git("checkout", "--quiet", "HEAD~1")
+    assert [(change.kind, change.id) for change in scene.sync().applied] == [(Kind.RESTORE, memory.id)]
+    assert "The port is 5128" in scene.texts()
+    assert scene.git("status", "--porcelain") == ""
+    scene.git("checkout", "--quiet", "main")
+    report = scene.sync()
+    assert (proposed(report), len(report.missing)) == ([(Kind.DELETE, "the-port")], 1)
+    assert "The port is 5128" in scene.texts()
+
+
+@pytest.mark.parametrize("how", ["archive", "delete", "purge"])
+def test_file_that_a_checkout_brings_back_leaves_a_memory_away_that_was_put_away_since(scene: Scene, how: str) -> None:
+    memory = removed_and_committed(scene)
+    scene.store.restore(memory.id)
+    getattr(scene.store, how)(memory.id)
+    scene.git("checkout", "--quiet", "HEAD~1")
+    assert scene.sync().applied == ()
+    assert "The port is 5128" not in scene.texts()
 
 
 def test_clone_proposes_its_files(scene: Scene, store: MemoryStore, tmp_path: Path) -> None:

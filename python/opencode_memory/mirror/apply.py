@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 TOOL: Final = "memory_files"
+_REASON: Final = f"deleted in {RELATIVE}"
 
 
 @dataclass(slots=True)
@@ -64,7 +65,7 @@ def apply_change(
             elif id_ is not None and change.kind is Kind.EDIT:
                 _edit(store, id_, change.edits)
             elif id_ is not None and change.kind is Kind.DELETE:
-                put_away(store, live[id_], reason=f"deleted in {RELATIVE}")
+                put_away(store, live[id_], reason=_REASON)
             elif id_ is not None and change.kind is Kind.RESTORE:
                 bring_back(store, id_)
     except (InvalidInputError, ConflictError, NotFoundError) as error:
@@ -74,6 +75,11 @@ def apply_change(
     if id_ is not None and change.version is not None:
         outcome.owners[change.name] = id_
     done.applied.append(FileChange(kind=change.kind, name=change.name, id=id_))
+
+
+def went_with_its_file(store: MemoryStore, id_: str) -> bool:
+    """Return whether the removal of its file archived a memory, and nobody changed the memory since."""
+    return store.history(id_)[-1].kind == f"archive: {_REASON}"
 
 
 class Proposals:

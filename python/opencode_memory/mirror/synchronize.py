@@ -17,7 +17,7 @@ from opencode_memory.errors import ConflictError, NotFoundError, StorageError
 from opencode_memory.memory_file.git_state import NO_REPOSITORY, Head, read_head, unfinished_operation
 from opencode_memory.memory_file.origin import ChangedBy
 from opencode_memory.memory_file.selection import may_be_shown
-from opencode_memory.mirror.apply import Outcome, Proposals, apply_change
+from opencode_memory.mirror.apply import Outcome, Proposals, apply_change, went_with_its_file
 from opencode_memory.mirror.compare import Changes, Version, find_changes, is_as_recorded, parse
 from opencode_memory.mirror.file_name import name_of
 from opencode_memory.mirror.origin import find_others
@@ -183,6 +183,12 @@ def _take_up(
         run.outcome.unclear.add(name)
     clear = [change for change in found.changes if change.kind is not Kind.UNCLEAR]
     others = find_others(clear, record, run.place, head=head, changed_by=changed_by, environment=environment)
+    # Whoever brings the same file back, nothing else had archived its memory.
+    others -= {
+        change.name
+        for change in clear
+        if change.kind is Kind.RESTORE and change.id is not None and went_with_its_file(run.store, change.id)
+    }
     added = sum(change.kind is Kind.ADD and change.name in others for change in clear)
     if added > _MOST_PROPOSED:
         run.problem = (
