@@ -98,3 +98,11 @@ def test_share_writes_a_file_into_the_repository(cli: CommandLine, repository: P
     assert Path(path).parent == repository / ".opencode" / "memory" / "team"
     assert "The port is 5128" in Path(path).read_text()
     assert cli("share", "0123456789").code == 1
+
+
+def test_purge_prints_the_files_that_it_removed(cli: CommandLine, repository: Path) -> None:
+    first, second = cli.remember("The port is 5128"), cli.remember("Deploy on Fridays")
+    paths = [cli.ok("share", id_, "--json").json["files"][0] for id_ in (first, second)]
+    assert f"Removed {paths[0]}" in cli.ok("purge", first, "--yes").out
+    assert cli.ok("purge", second, "--yes", "--json").json["files"] == [paths[1]]
+    assert not any(Path(path).exists() for path in paths)

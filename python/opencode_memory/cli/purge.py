@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
@@ -14,16 +16,23 @@ from opencode_memory.text.formatting import format_count
 @ids_argument
 @yes_option
 def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
-    """Erase memories permanently: text, history, embeddings and index entries. This cannot be undone."""
+    """Erase memories permanently: text, history, embeddings, index entries and their files. This cannot be undone."""
+    from opencode_memory.mirror import find_texts, remove_purged  # noqa: PLC0415  only here
+
     if not confirm(f"Erase {format_count(len(ids), 'memory')} permanently", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
         reject_learned(store, ids)
+        memories = find_texts(store, ids)
         report = store.purge(ids)
+        files = remove_purged(store, memories, at=run.started_at, environment=run.config.environment)
+    report = replace(report, problems=(*report.problems, *files.problems))
     if run.out.as_json:
-        run.out.json(report)
+        run.out.json({**{one.name: getattr(report, one.name) for one in fields(report)}, "files": files.removed})
         return DONE
     run.out.line(f"Erased {format_count(report.memories, 'memory')}.")
+    for file in files.removed:
+        run.out.line(f"Removed {file}")
     for backup in report.backups:
         run.out.line(f"Still contained in the backup {backup}")
     for problem in report.problems:

@@ -15,6 +15,7 @@ from opencode_memory.mirror.place import (
     shows_global,
     shows_projects,
 )
+from opencode_memory.mirror.purged import Purged, PurgedFiles, find_texts, remove_purged
 from opencode_memory.mirror.report import FileChange, Kind, MirrorReport
 from opencode_memory.mirror.synchronize import sync
 from opencode_memory.mirror.team import share
@@ -26,8 +27,12 @@ __all__ = [
     "Kind",
     "MirrorReport",
     "Place",
+    "Purged",
+    "PurgedFiles",
+    "find_texts",
     "global_place",
     "project_place",
+    "remove_purged",
     "share",
     "shows_global",
     "shows_projects",

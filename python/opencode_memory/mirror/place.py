@@ -211,7 +211,7 @@ def global_place(environment: Mapping[str, str]) -> Place | None:
     home = environment.get("HOME", "")
     if not home.startswith("/") or not Path(home).is_dir():
         return None
-    return _place(real(Path(home)), None)
+    return place_at(real(Path(home)), None)
 
 
 def project_place(folder: Path, project: str, environment: Mapping[str, str]) -> Place | None:
@@ -227,7 +227,7 @@ def project_place(folder: Path, project: str, environment: Mapping[str, str]) ->
     if top == repository.common_dir or not top.is_dir():
         return None
     home = global_place(environment)
-    return None if home is not None and home.top == real(top) else _place(real(top), project)
+    return None if home is not None and home.top == real(top) else place_at(real(top), project)
 
 
 def shows_global(files: Files) -> bool:
@@ -240,7 +240,8 @@ def shows_projects(files: Files) -> bool:
     return files in {Files.PROJECT, Files.BOTH}
 
 
-def _place(top: Path, project: str | None) -> Place:
+def place_at(top: Path, project: str | None) -> Place:
+    """Return the place in a home folder or a main work tree."""
     return Place(top, project, find_repository(top))
 
 

@@ -21,7 +21,7 @@ from opencode_memory.errors import BusyError, StorageError
 from opencode_memory.files.atomic import PRIVATE_FOLDER, write_atomically
 from opencode_memory.memory_file.git_state import Head
 from opencode_memory.mirror.page import Fields
-from opencode_memory.mirror.place import Place, Sign
+from opencode_memory.mirror.place import Place, Sign, place_at
 from opencode_memory.platform import system
 
 FOLDER: Final = "mirror"
@@ -160,6 +160,17 @@ def recorded_top(path: Path) -> Path | None:
     if value is None or not isinstance(value.get("top"), str) or not isinstance(value.get("project"), str):
         return None
     return Path(value["top"])
+
+
+def recorded_places(data_dir: Path) -> Iterator[Place]:
+    """Yield the places that have a readable record."""
+    for path in sorted((data_dir / FOLDER).glob("*.json")):
+        value = _load(path)
+        if value is None or not isinstance(value.get("top"), str) or not isinstance(value.get("project"), str | None):
+            continue
+        place = place_at(Path(value["top"]), value["project"])
+        if record_path(data_dir, place) == path:
+            yield place
 
 
 def _load(path: Path) -> dict[str, Any] | None:
