@@ -21,6 +21,7 @@ READS = (
     ["verify"],
     ["kv", "list"],
     ["backup", "list"],
+    ["learning", "status"],
 )
 WRITES = (["remember", "the moon is far"], ["kv", "set", "a", "1"], ["ingest", "."])
 

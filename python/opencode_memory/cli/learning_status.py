@@ -17,7 +17,7 @@ from opencode_memory.learning.digest.budget import StoredUsage
 from opencode_memory.learning.digest.queue import DigestQueue
 from opencode_memory.learning.digest.settings import uses_opencode, uses_server
 from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, read_cues
-from opencode_memory.learning.relearn.offer import take_offer
+from opencode_memory.learning.relearn.offer import OFFER, is_due
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.formatting import format_count
@@ -38,8 +38,9 @@ def status(run: Invocation) -> None:
         waiting = store.count(status="candidate")
         digests = _describe_digest(store, settings)
         project = store.project
-        if not run.out.as_json and (offer := take_offer(store)) is not None:
-            run.out.note(offer)
+        # At a terminal, every command ends with the offer if it can record that it was made.
+        if not run.out.as_json and not (run.out.terminal and store.is_writable) and is_due(store):
+            run.out.note(OFFER)
     languages = [_describe_language(code, settings) for code in (ENGLISH, *read_cues())]
     state = {
         "enabled": settings.enabled,
