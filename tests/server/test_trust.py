@@ -136,6 +136,22 @@ def test_agent_does_not_undo_that_the_user_stored_a_memory(world: World, agent: 
     assert world.store.get(id).content == "The walrus is grey"
 
 
+@pytest.mark.parametrize("change", ["delete", "edit"])
+def test_agent_does_not_undo_what_the_user_changed(world: World, agent: Agent, change: str) -> None:
+    id = agent.remember("The walrus is grey")
+    user = world.store.acting_as("user")
+    if change == "delete":
+        user.delete(id)
+    else:
+        user.edit(id, content="The walrus is brown")
+    refused = agent.refused("undo", memory_ids=[id])
+    assert f"the user made the last change of memory {id[-8:]} ({change})" in refused
+    assert f"opencode-memory undo {id[-8:]}" in refused
+    assert [one.content for one in world.store.list(project="*")] == (
+        ["The walrus is brown"] if change == "edit" else []
+    )
+
+
 def test_agent_does_not_overwrite_a_topic_of_the_user(world: World, agent: Agent) -> None:
     remember_as_user(world, "Always ask", category="directive", topic="asking")
     reply = agent.ok("remember", content=EVIL, category="convention", topic="asking")

@@ -114,6 +114,11 @@ def _get_undoable_id(call: Call, id: str) -> str:
     if left and left[-1].kind == "create" and memory.trust is Trust.USER:
         # An agent that undoes once more than it has changed must not remove what the user has written.
         raise ConflictError(f"memory {short_id(last.id)} has no change to undo: the user stored it as it is")
+    if left and left[-1].actor is Trust.USER:
+        # Otherwise an agent could bring back what the user has deleted or rejected.
+        kind = one_line(left[-1].kind.partition(":")[0])
+        hint = f"only the user can undo that (opencode-memory undo {short_id(last.id)})"
+        raise ConflictError(f"the user made the last change of memory {short_id(last.id)} ({kind}); {hint}")
     return last.id
 
 
