@@ -151,6 +151,22 @@ def test_secret_in_a_note_is_redacted_and_the_note_counts_as_unchanged(store: Me
     assert counts(run(store, notes)) == (0, 0, 1, 0)
 
 
+def test_changed_section_keeps_what_the_user_added(store: MemoryStore, notes: Path) -> None:
+    (notes / "a.md").write_text("# Deploy\n\nDeploys run on Tuesdays.\n")
+    run(store, notes)
+    (before,) = store.list()
+    at = datetime(2031, 1, 1, tzinfo=UTC)
+    store.edit(before.id, tags=["ops"])
+    store.reminders.set(before.id, at)
+    store.reminders.set(before.id, at, is_review=True)
+    store.pin(before.id)
+    (notes / "a.md").write_text("# Deploy\n\nDeploys run on Wednesdays.\n")
+    assert counts(run(store, notes)) == (0, 1, 0, 0)
+    (after,) = store.list()
+    assert (after.id, after.content) == (before.id, "# Deploy\n\nDeploys run on Wednesdays.\n")
+    assert (after.tags, after.pinned, after.remind_at, after.review_after) == (("ops",), True, at, at)
+
+
 def test_front_matter_sets_category_tags_and_date(store: MemoryStore, notes: Path) -> None:
     block = "---\ntitle: Choice\ntags: [db]\ncategory: decision\ndate: 2025-11-03\nstatus: accepted\n---\n"
     (notes / "a.md").write_text(block + "# A\n\ntext\n\n# B\n\nmore\n")

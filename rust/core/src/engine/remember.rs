@@ -194,17 +194,17 @@ fn insert(write: &WriteTx<'_>, new: &NewMemory, project_id: i64, id: String) -> 
 /// Replace the memory that holds a topic; the old text stays in its history.
 ///
 /// A new text keeps the labels and dates that its writer did not give, unless the held memory has expired. A section of a
-/// file gives all of its fields.
+/// file always gives its category.
 fn overwrite(write: &WriteTx<'_>, held: &Memory, new: &NewMemory, project_id: i64) -> Result<Outcome> {
     let mut after = new.to_memory(&held.id, project_id, write.now_ms);
     after.created_at = held.created_at;
     after.stored_at = held.stored_at;
     after.updated_at = write.now_ms;
     after.pinned |= held.pinned;
-    if new.source.file.is_none() && !held.is_expired(write.now_ms) {
+    if !held.is_expired(write.now_ms) {
         // A fact is what a writer means who gives no category. Only the user may turn other words into an instruction.
         let may_keep = !is_instruction(held.category) || new.trust == Trust::User;
-        if new.category == Category::Fact && may_keep {
+        if new.category == Category::Fact && may_keep && new.source.file.is_none() {
             after.category = held.category;
         }
         if new.tags.is_empty() {
