@@ -1,5 +1,7 @@
 //! Changes of single memories: edit, move, archive, restore, delete, pin, link. Every change can be undone.
 
+use rustc_hash::FxHashSet;
+
 use super::remember::is_instruction;
 use super::replace::replace_rivals;
 use super::{Engine, redaction, schedule};
@@ -150,10 +152,11 @@ impl Engine {
 
     /// Find the full ids, each once, in order.
     pub(super) fn resolve_ids(&self, ids: &[String]) -> Result<Vec<String>> {
+        let mut known = FxHashSet::default();
         let mut all = Vec::with_capacity(ids.len());
         for id in ids {
             let id = self.resolve_id(id)?;
-            if !all.contains(&id) {
+            if known.insert(id.clone()) {
                 all.push(id);
             }
         }
