@@ -105,6 +105,19 @@ def test_check_with_a_secret_is_refused(shop: CommandLine) -> None:
     assert shop.ok("plan", "list", "--all", "--json").json["plans"] == []
 
 
+def test_setup_with_a_secret_is_refused(shop: CommandLine) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    refused = shop("loop", "start", "Mend it", "--check", "true", "--setup", f"TOKEN={secret} make")
+    assert (refused.code, "setup: the command has a secret" in refused.err, secret in refused.err) == (2, True, False)
+    assert shop.ok("loop", "list", "--json").json["loops"] == []
+
+
+def test_loop_is_found_by_the_name_that_the_person_gave(shop: CommandLine) -> None:
+    id_ = start(shop, "--name", "My Größe")["id"]
+    assert shop.ok("loop", "show", "My Größe", "--json").json["loop"]["id"] == id_
+    assert shop.ok("loop", "show", "my-grosse", "--json").json["loop"]["id"] == id_
+
+
 def test_limit_of_a_running_loop_is_raised(shop: CommandLine) -> None:
     id_ = start(shop, "--iterations", "3")["id"]
     options = ("--iterations", "9", "--hours", "2", "--tokens", "7", "--cost", "1.5")

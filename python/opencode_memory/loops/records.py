@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import os
 import secrets
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -109,7 +110,7 @@ class Loops:
             NotFoundError: There is none, or several.
         """
         wanted, known = part.strip().lower(), self.list(project)
-        named = [loop for loop in known if loop.name == wanted]
+        named = [loop for loop in known if loop.name in {wanted, _to_name(part)}]
         found = named[:1] or [loop for loop in known if wanted and loop.id.startswith(wanted)]
         if len(found) == 1:
             return found[0]
@@ -277,14 +278,22 @@ class Loops:
 def name_of(title: str, taken: Iterable[LoopState | str]) -> str:
     """Return a name for a loop, made of a title, that none of ``taken`` has.
 
-    >>> name_of("Parse *empty* files!", ()), name_of("A", ("a", "a-2"))
-    ('parse-empty-files', 'a-3')
+    >>> name_of("Parse *empty* files!", ()), name_of("A", ("a", "a-2")), name_of("Größe prüfen", ())
+    ('parse-empty-files', 'a-3', 'grosse-prufen')
     """
-    words = "".join(character if character.isalnum() and character.isascii() else " " for character in title.lower())
-    name = "-".join(words.split())[:40].strip("-") or "loop"
+    name = _to_name(title) or "loop"
     known, number = set(map(str, taken)), 2
     if name not in known:
         return name
     while f"{name}-{number}" in known:
         number += 1
     return f"{name}-{number}"
+
+
+def _to_name(title: str) -> str:
+    """Return a title as a part of a branch's name: words of ASCII letters and digits, or nothing."""
+    # A letter with an accent becomes the letter and the accent.
+    plain = unicodedata.normalize("NFKD", title.casefold())
+    letters = (letter for letter in plain if not unicodedata.combining(letter))
+    words = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in letters)
+    return "-".join(words.split())[:40].strip("-")

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory._core import redact
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.loops.documents import change_of
@@ -49,7 +50,8 @@ def check_start(store: MemoryStore, wish: Wish, *, config: Config) -> Repository
     """Return the repository in which a loop would be started.
 
     Raises:
-        InvalidInputError: Loops are off, the folder is in no repository with a commit, or it would have a sandbox.
+        InvalidInputError: Loops are off, the folder is in no repository with a commit, it would have a sandbox, or the
+            command that prepares the worktree has a secret.
         ConflictError: Another loop works in the user's own folder, in which this one is to work.
     """
     if not config.loop.enabled:
@@ -57,6 +59,7 @@ def check_start(store: MemoryStore, wish: Wish, *, config: Config) -> Repository
     if not system().runs_loops:
         raise InvalidInputError("loop.enabled: loops run on Linux and macOS, not on Windows", field="loop.enabled")
     _sandbox_of(wish, config)
+    _refuse_secret(wish.options.setup)
     repository = find_repository(wish.directory)
     for loop in Loops(store).list_all() if wish.in_place else ():
         is_here = loop.place is Place.IN_PLACE and loop.directory == str(repository.folder)
@@ -119,6 +122,15 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
     )
     plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=[change_of(loop)])
     return loops.get(loop.id)
+
+
+def _refuse_secret(setup: str | None) -> None:
+    """Refuse a command with a secret: the record of the loop would keep it."""
+    _, kinds = redact(setup or "")
+    if kinds:
+        error = InvalidInputError(f"setup: the command has a secret ({', '.join(kinds)})", field="setup")
+        error.hint = "let the command read the secret from a file or from a variable"
+        raise error
 
 
 def _sandbox_of(wish: Wish, config: Config) -> SandboxMode:
