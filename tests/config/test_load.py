@@ -200,3 +200,44 @@ def test_invalid_api_key_is_refused_and_hidden(environment: dict[str, str]) -> N
 def test_address_that_is_no_url_is_refused(environment: dict[str, str], url: str) -> None:
     with pytest.raises(ConfigError, match="digest_url"):
         load(environment=environment | {"OPENCODE_MEMORY_LEARNING_DIGEST_URL": url})
+
+
+LISTS = ("learning.watch", "learning.skip_projects", "loop.copy", "sandbox.folders", "server.allowed_hosts")
+
+
+@pytest.mark.parametrize("key", LISTS)
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ('["/x"]', ("/x",)),
+        (' ["/x, y", "/z"] ', ("/x, y", "/z")),
+        ("[]", ()),
+        ("/x, /y", ("/x", "/y")),
+        ("[ab].env, *.pem", ("[ab].env", "*.pem")),
+        ("[::1]", ("[::1]",)),
+        ("[::1]:9824, [::2]", ("[::1]:9824", "[::2]")),
+    ],
+)
+def test_list_is_written_with_commas_or_as_json(
+    environment: dict[str, str], key: str, written: str, value: tuple[str, ...]
+) -> None:
+    set_value(Path(environment["OPENCODE_MEMORY_CONFIG"]), key, written, environment=environment)
+    assert load(environment=environment).value(key) == value
+    variable = f"OPENCODE_MEMORY_{key.replace('.', '_').upper()}"
+    assert load(environment=environment | {variable: written}).value(key) == value
+
+
+@pytest.mark.parametrize("written", ["['/x']", '["/x"', "[/x, /y]", '["/x", 1]', '[["/x"]]', "[" * 100_000 + "]"])
+def test_list_that_is_not_json_is_refused_with_both_forms(environment: dict[str, str], written: str) -> None:
+    file = Path(environment["OPENCODE_MEMORY_CONFIG"])
+    with pytest.raises(ConfigError) as caught:
+        set_value(file, "learning.watch", written, environment=environment)
+    assert 'a list of texts: "a, b" or ["a", "b"]' in str(caught.value)
+    assert not file.exists()
+
+
+def test_list_of_choices_may_be_json(environment: dict[str, str]) -> None:
+    set_value(
+        Path(environment["OPENCODE_MEMORY_CONFIG"]), "learning.languages", '["en", "de"]', environment=environment
+    )
+    assert load(environment=environment).value("learning.languages") == ("en", "de")

@@ -6,6 +6,8 @@ text and is parsed first.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,6 +16,7 @@ from urllib.parse import urlsplit
 from opencode_memory.text.display import has_controls
 
 _LONGEST_PREFIX: Final = 1000
+_ADDRESS: Final = re.compile(r"\[[0-9A-Fa-f:.]+\](?::\d+)?")
 _FLAGS: Final = {
     "true": True,
     "yes": True,
@@ -93,11 +96,20 @@ def some_of(*choices: str) -> ValueKind:
         texts = _validate_texts(value)
         return texts if texts is not None and all(text in choices for text in texts) else None
 
-    return ValueKind(f"some of {', '.join(choices)}", validate, _split)
+    return ValueKind(f'some of {", ".join(choices)}, as "a, b" or ["a", "b"]', validate, _split)
 
 
-def _split(text: str) -> list[str]:
-    return text.split(",")
+def _split(text: str) -> Any:
+    """Parse a JSON list, or split a text at its commas; None if it looks like a list and is none of JSON."""
+    parts = text.split(",")
+    whole = text.strip()
+    # Addresses of IPv6 and patterns of file names may begin with a bracket too.
+    if not whole.startswith("[") or all(_ADDRESS.fullmatch(part.strip()) for part in parts):
+        return parts
+    try:
+        return json.loads(whole)
+    except (ValueError, RecursionError):
+        return None if whole.endswith("]") or '"' in whole or "'" in whole else parts
 
 
 def _validate_texts(value: Any) -> tuple[str, ...] | None:
@@ -164,7 +176,7 @@ def _validate_prefix(value: Any) -> str | None:
 
 
 TEXT: Final = ValueKind("a text that is not empty", _validate_text)
-TEXTS: Final = ValueKind("a list of texts, or one text with commas", _validate_texts, _split)
+TEXTS: Final = ValueKind('a list of texts: "a, b" or ["a", "b"]', _validate_texts, _split)
 PROJECT: Final = ValueKind("a text that is not empty and has no control characters", _validate_project)
 URL: Final = ValueKind("a URL that begins with http:// or https://", _validate_url)
 LINE: Final = ValueKind("a text on one line", _validate_line)
