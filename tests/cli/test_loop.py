@@ -221,6 +221,21 @@ def test_abandoned_plan_is_kept_but_not_listed(shop: CommandLine) -> None:
     assert shop("plan", "approve", plan).code == 2
 
 
+def test_plan_that_was_carried_out_in_a_session_is_done(shop: CommandLine) -> None:
+    plan = submitted(shop)
+    assert "is submitted, not approved or running" in shop("plan", "done", plan).err
+    shop.ok("plan", "approve", plan)
+    assert shop.ok("plan", "done", plan).out.startswith("Done (new): ")
+    assert shop.ok("plan", "done", plan, "--json").json["plan"]["status"] == "done"
+    assert shop.ok("plan", "list", "--json").json["plans"] == []
+    assert shop("plan", "abandon", plan, "--yes").code == 2
+
+
+def test_plan_with_an_open_loop_is_not_done(shop: CommandLine) -> None:
+    loop = start(shop)
+    assert f"loop cancel {loop['name']}" in shop("plan", "done", loop["plan"]).err
+
+
 def test_plan_with_an_open_loop_is_not_abandoned(shop: CommandLine) -> None:
     loop = shop.ok("loop", "start", "Say hello", "--check", "true", "--json").json["loop"]
     refused = shop("plan", "abandon", loop["plan"], "--yes")

@@ -125,6 +125,18 @@ def send_back(run: Invocation, *, plan: str, remark: tuple[str, ...]) -> None:
     _print(run, found)
 
 
+@command("done")
+@_plan_argument
+def done(run: Invocation, *, plan: str) -> None:
+    """Record that an approved plan is done. A loop records this by itself."""
+    with run.open_store() as store:
+        plans = _plans(store)
+        found = plans.get(plan)
+        _refuse_loop(store, found)
+        found = plans.finish(found)
+    _print(run, found)
+
+
 @command("abandon")
 @_plan_argument
 @yes_option
@@ -133,16 +145,21 @@ def abandon(run: Invocation, *, plan: str, yes: bool) -> int:
     with run.open_store() as store:
         plans = _plans(store)
         found = plans.get(plan)
-        for loop in Loops(store).list(store.project):
-            if loop.plan == found.id and not loop.state.has_ended:
-                error = ConflictError(f"the loop {loop.name} works on this plan")
-                error.hint = f"first end the loop: opencode-memory loop cancel {loop.name}"
-                raise error
+        _refuse_loop(store, found)
         if not confirm(f"Abandon the plan {one_line(found.title, 80)!r}", yes=yes):
             return NOTHING_FOUND
         found = plans.abandon(found)
     _print(run, found)
     return DONE
+
+
+def _refuse_loop(store: MemoryStore, plan: Plan) -> None:
+    """Refuse to end a plan on which a loop works."""
+    for loop in Loops(store).list(store.project):
+        if loop.plan == plan.id and not loop.state.has_ended:
+            error = ConflictError(f"the loop {loop.name} works on this plan")
+            error.hint = f"first end the loop: opencode-memory loop cancel {loop.name}"
+            raise error
 
 
 def _plans(store: MemoryStore) -> Plans:
@@ -160,5 +177,5 @@ def _print(run: Invocation, plan: Plan) -> None:
 plan: Final = Group(
     "plan",
     help="List, show and approve plans that agents wrote.",
-    commands=[list_plans, show_plan, approve, edit, send_back, abandon],
+    commands=[list_plans, show_plan, approve, edit, send_back, done, abandon],
 )

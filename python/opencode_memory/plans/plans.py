@@ -221,6 +221,16 @@ class Plans:
         status = PlanStatus.DONE if is_done else PlanStatus.ABANDONED
         return plan if plan.status is status else self._move(plan, status, from_=None, remark=plan.remark)
 
+    def finish(self, plan: Plan) -> Plan:
+        """Record that a person calls an approved plan done.
+
+        Raises:
+            ConflictError: The plan was changed meanwhile, or was not approved.
+        """
+        if plan.status is PlanStatus.DONE:
+            return plan
+        return self._move(plan, PlanStatus.DONE, from_={PlanStatus.APPROVED, PlanStatus.RUNNING}, remark=plan.remark)
+
     def abandon(self, plan: Plan) -> Plan:
         """Give a plan up. It is kept and can be read.
 
