@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
@@ -116,6 +117,23 @@ def test_loop_is_paused_resumed_and_cancelled(endpoint: Endpoint) -> None:
         assert Loops(endpoint.world.store).get(loop["id"]).state is LoopState(state)
     status, said = endpoint.call("POST", {"loop": loop["id"], "action": "resume"})
     assert (status, "cannot be resumed" in said["error"]) == (400, True)
+
+
+def test_ended_loop_leaves_the_sidebar_after_a_day(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = endpoint.submitted()
+    endpoint.call("POST", {"plan": plan.id, "action": "approve", "mode": "loop"})
+
+    def shown(days: float) -> bool:
+        at = clock.now() + timedelta(days=days)
+        with monkeypatch.context() as later:
+            later.setattr(clock, "now", lambda: at)
+            [loop] = endpoint.call("GET")[1]["loops"]
+        return bool(loop["in_sidebar"])
+
+    assert (shown(0), shown(40)) == (True, True)
+    [loop] = endpoint.call("GET")[1]["loops"]
+    endpoint.call("POST", {"loop": loop["id"], "action": "cancel"})
+    assert (shown(0.9), shown(1.1)) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _REFUSED: Final = 400
 _MOST_LISTED: Final = 50
 _MOST_SHOWN: Final = 40_000
+_SHOWN_FOR: Final = timedelta(days=1)
+"""The sidebar shows an ended loop for so long; the list of loops goes on showing it."""
 
 
 class LoopsEndpoint:
@@ -105,11 +108,14 @@ class LoopsEndpoint:
             return {"loops": [], "plans": []}
         store = self._state.store
         loops = Loops(store)
+        recent = clock.now() - _SHOWN_FOR
         found = []
         for loop in loops.list(project)[:_MOST_LISTED]:
             step = loops.step(loop.id, loop.steps)
             session = None if step is None else step.session
             todo = None if session is None or loop.state.has_ended else self._keeper.todos.find(session)
-            found.append({**to_json(loop), "phase": describe_phase(loop, step), "session": session, "todo": todo})
+            more = {"phase": describe_phase(loop, step), "session": session, "todo": todo}
+            in_sidebar = not loop.state.has_ended or (loop.changed_at or loop.created_at) > recent
+            found.append({**to_json(loop), **more, "in_sidebar": in_sidebar})
         waiting = [plan for plan in Plans(store, project).list() if plan.status is PlanStatus.SUBMITTED]
         return {"loops": found, "plans": [to_json(plan) for plan in waiting[:_MOST_LISTED]]}

@@ -140,13 +140,15 @@ export function createLoops(api, ask, select) {
     select("Plans that wait for you", options, approve)
   }
 
+  const current = () => loops().filter((loop) => loop.in_sidebar)
+
   const sidebar = (theme) => (
-    <Show when={loops().length + plans().length > 0}>
+    <Show when={current().length + plans().length > 0}>
       <box>
         <text fg={theme.text}>
           <b>Loops</b>
         </text>
-        <For each={loops()}>
+        <For each={current()}>
           {(loop) => (
             // biome-ignore lint/a11y/noStaticElementInteractions: a terminal has no roles
             <box flexDirection="row" onMouseUp={() => showLoop(loop)}>
