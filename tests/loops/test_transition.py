@@ -65,6 +65,22 @@ def test_result_of_a_coding_turn(result: str, kind: StepKind | None, state: Loop
     assert (move.kind, move.loop.state, move.loop.rest) == (kind, state, rest)
 
 
+@pytest.mark.parametrize(("code", "asks"), [(127, True), (126, True), (1, False)])
+def test_command_that_cannot_be_run_twice_asks_the_person(code: int, asks: bool) -> None:
+    ran: dict[str, Any] = {"exit": code, "command": "pytest", "output": "sh: 1: pytest: not found"}
+    first = after(StepKind.CHECK, tree="t2", **ran)
+    assert first.kind is StepKind.CODE
+    second = after(StepKind.CHECK, first.loop, tree="t3", **ran)
+    assert (second.kind, second.loop.state) == (
+        (None, LoopState.WAITING) if asks else (StepKind.CODE, LoopState.RUNNING)
+    )
+    if asks:
+        assert f"the command pytest cannot be run (exit {code})" in second.loop.reason
+        assert after(StepKind.CHECK, resume(second.loop), tree="t3", **ran).kind is StepKind.CODE
+    other = after(StepKind.CHECK, first.loop, tree="t3", **ran | {"output": "sh: 1: mypy: not found"})
+    assert other.kind is StepKind.CODE
+
+
 def test_words_of_a_model_end_nothing() -> None:
     move = after(StepKind.CODE, result="done", text="COMPLETE <promise>DONE</promise>", note="verdict: clean")
     assert move.kind is StepKind.CHECK

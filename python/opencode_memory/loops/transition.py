@@ -19,6 +19,8 @@ MOST_STALLS: Final = 3
 MOST_COMPLAINTS: Final = 3
 """Reports of one finding after which a person is asked."""
 _FINAL: Final = "final"
+_CANNOT_RUN: Final = frozenset({126, 127})
+"""Exit codes of a shell for a program that it may not run or does not find."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +89,15 @@ def _after_check(loop: Loop, outcome: Mapping[str, Any]) -> Move:
     if loop.tree != outcome.get("tree"):
         # A changed tree needs an audit of its own.
         loop = replace(loop, tree=outcome.get("tree"), clean_audits=0, stalls=0)
-    if outcome.get("exit") != 0:
-        return _code_again(loop, _hash("check", outcome), "a verification command fails")
+    if (code := outcome.get("exit")) != 0:
+        trouble = _hash("check", outcome)
+        if code in _CANNOT_RUN and loop.trouble.endswith(f":{trouble}"):
+            # Once, the model may have to write the program. Twice, the person has to look, whatever the model changed.
+            said = f"the command {outcome.get('command', '')} cannot be run (exit {code})"
+            return _rest(
+                loop, Rest.PROGRESS, f"{said}: does the server find its program? It has no shell's environment"
+            )
+        return _code_again(loop, trouble, "a verification command fails")
     if loop.audits:
         return Move(loop=loop, kind=StepKind.AUDIT, why="the verification commands succeed")
     return _after_clean(loop, "the verification commands succeed")
