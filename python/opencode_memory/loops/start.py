@@ -54,10 +54,7 @@ def check_start(store: MemoryStore, wish: Wish, *, config: Config) -> Repository
             command that prepares the worktree has a secret.
         ConflictError: Another loop works in the user's own folder, in which this one is to work.
     """
-    if not config.loop.enabled:
-        raise InvalidInputError("loop.enabled: loops are switched off", field="loop.enabled")
-    if not system().runs_loops:
-        raise InvalidInputError("loop.enabled: loops run on Linux and macOS, not on Windows", field="loop.enabled")
+    _refuse_disabled(config)
     _sandbox_of(wish, config)
     _refuse_secret(wish.options.setup)
     repository = find_repository(wish.directory)
@@ -79,6 +76,7 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
         InvalidInputError: No loop is possible here; see ``check_start``.
         ConflictError: The plan is not submitted or was approved in another way, or another loop works in the folder.
     """
+    _refuse_disabled(config)
     settings = config.loop
     loops, plans, chosen = Loops(store), Plans(store, plan.project), wish.options
     mode = Mode.LOOP_HERE if wish.in_place else Mode.LOOP
@@ -122,6 +120,13 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
     )
     plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=[change_of(loop)])
     return loops.get(loop.id)
+
+
+def _refuse_disabled(config: Config) -> None:
+    if not config.loop.enabled:
+        raise InvalidInputError("loop.enabled: loops are switched off", field="loop.enabled")
+    if not system().runs_loops:
+        raise InvalidInputError("loop.enabled: loops run on Linux and macOS, not on Windows", field="loop.enabled")
 
 
 def _refuse_secret(setup: str | None) -> None:
