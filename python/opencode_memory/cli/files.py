@@ -155,7 +155,7 @@ def _print_report(run: Invocation, report: MirrorReport) -> None:
 
 def _next_steps(report: MirrorReport) -> Iterator[str]:
     """Yield what the user can do about changes that were not applied."""
-    from opencode_memory.mirror import Kind  # noqa: PLC0415  only here
+    from opencode_memory.mirror import Kind  # noqa: PLC0415  the command line starts faster without it
 
     sync = "`opencode-memory files sync"
     if any(not change.reason for change in report.proposed):

@@ -17,7 +17,8 @@ from opencode_memory.text.formatting import format_count
 @yes_option
 def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
     """Erase memories permanently: text, history, embeddings, index entries and their files. This cannot be undone."""
-    from opencode_memory.mirror import find_texts, remove_purged  # noqa: PLC0415  only here
+    # The command line starts faster without it.
+    from opencode_memory.mirror import find_texts, remove_purged  # noqa: PLC0415
 
     if not confirm(f"Erase {format_count(len(ids), 'memory')} permanently", yes=yes):
         return NOTHING_FOUND

@@ -100,7 +100,7 @@ def some_of(*choices: str) -> ValueKind:
 
 
 def _split(text: str) -> Any:
-    """Parse a JSON list, or split a text at its commas; None if it looks like a list and is none of JSON."""
+    """Parse a JSON list, or split a text at its commas. Return None for a list in brackets that is not valid JSON."""
     parts = text.split(",")
     whole = text.strip()
     # Addresses of IPv6 and patterns of file names may begin with a bracket too.

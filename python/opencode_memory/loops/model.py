@@ -123,7 +123,9 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What the person chose for one loop; None follows the configuration. A restarted loop gets the same.
+    """Options of one loop that the person gave when starting it. ``loop restart`` uses them again.
+
+    An option that is None is taken from the configuration.
 
     Attributes:
         name: Its name; None for one made of the plan's title.
@@ -174,7 +176,7 @@ class Loop:
         folders: More folders that the sandbox shows, read-only.
         program: Program of OpenCode that the server may start for it; None if it waits for an OpenCode that is open.
         removes_worktree: Whether its worktree is removed at the end if all is committed.
-        options: What the person chose for it.
+        options: The options that the person gave.
         state: Its state.
         rest: What it needs to go on; None if it does not rest.
         reason: Why it is not running; empty if it is.

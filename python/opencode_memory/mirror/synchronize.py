@@ -183,7 +183,7 @@ def _take_up(
         run.outcome.unclear.add(name)
     clear = [change for change in found.changes if change.kind is not Kind.UNCLEAR]
     others = find_others(clear, record, run.place, head=head, changed_by=changed_by, environment=environment)
-    # Whoever brings the same file back, nothing else had archived its memory.
+    # If only the removal of its file had archived a memory, the file restores it, also if git brought the file back.
     others -= {
         change.name
         for change in clear

@@ -47,7 +47,7 @@ class Known:
 
     @property
     def gone_mark(self) -> dict[str, Any]:
-        """The metadata of a memory whose section was deleted."""
+        """The metadata of this memory, with the note that its section was deleted."""
         return {**self.metadata, **replace(self.mark, gone=True).to_metadata()}
 
 
@@ -98,11 +98,10 @@ def was_looked_for(file: str, name: str, base: Path | None, unread: Collection[s
         base: Top of the work tree, to which names are relative.
         unread: Names of files and folders that were skipped.
     """
-    # Hidden notes are only read when the user names them.
+    # A folder is searched for notes with a known ending that are not hidden. The user may have named another file.
     below = file.removeprefix(name).split("/")
     if any(part.startswith(".") for part in below) or _lies_under_any(file, unread):
         return False
-    # So are files with another ending, for example .txt.
     return file == name or is_note(below[-1]) or not os.path.lexists(locate_file(file, base))
 
 

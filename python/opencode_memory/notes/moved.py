@@ -1,7 +1,7 @@
-"""Finds the memories of sections whose file or heading was renamed, and moves them to their new places.
+"""Finds sections whose file or heading was renamed, and gives their memories the new topics.
 
-A section is the same one if its text is at a new place and no longer at the old one. A copy of a text that is still at
-its place is another section.
+A section counts as moved if its text is found at a new place and is gone from its old place. If the text is still at
+the old place, the new section is a copy and gets a memory of its own.
 """
 
 from __future__ import annotations
