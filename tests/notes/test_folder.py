@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from notes.ingesting import by_topic, run
 from opencode_memory import InvalidInputError, Memory, MemoryStore, Status
 from opencode_memory.exchange import export_memories
 from opencode_memory.learning.rejections import reject_learned, undo
@@ -21,23 +22,8 @@ NOTE = "intro\n\n# A\n\nabout a\n\n## X\n\nfirst\n\n## X\n\nsecond\n"
 OpenStore = Callable[..., MemoryStore]
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    return folder
-
-
-def run(store: MemoryStore, path: Path, top: Path | None = None, **options: bool) -> IngestReport:
-    return ingest(store, path, top=top or path, zone=UTC, **options)
-
-
 def counts(report: IngestReport) -> tuple[int, int, int, int]:
     return report.added, report.updated, report.unchanged, report.archived
-
-
-def by_topic(store: MemoryStore, status: str = "active") -> dict[str | None, Memory]:
-    return {memory.topic: memory for memory in store.list(status=status, limit=1000)}
 
 
 def test_section_becomes_a_memory_with_its_source(store: MemoryStore, notes: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opencode_memory import Memory, MemoryStore, NewMemory, Status
+from notes.ingesting import by_topic, run
+from opencode_memory import MemoryStore, NewMemory, Status
 from opencode_memory.exchange import export_memories, import_memories
 from opencode_memory.learning.rejections import reject_learned
 from opencode_memory.learning.review import accept
@@ -24,23 +25,8 @@ LONG = "Deploy with blue-green switching, two hosts at a time, and watch the err
 NOTE = f"# Deploy\n\n{LONG}\n# Backup\n\nEvery night at two.\n"
 
 
-@pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    return folder
-
-
-def run(store: MemoryStore, path: Path, top: Path | None = None, **options: bool) -> IngestReport:
-    return ingest(store, path, top=top or path, zone=UTC, **options)
-
-
 def counts(report: IngestReport) -> tuple[int, int, int, int, int]:
     return report.added, report.updated, len(report.moved), report.unchanged, report.archived
-
-
-def by_topic(store: MemoryStore, status: str = "active") -> dict[str | None, Memory]:
-    return {memory.topic: memory for memory in store.list(status=status, limit=1000)}
 
 
 def rename_file(notes: Path) -> str:

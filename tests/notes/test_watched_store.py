@@ -67,13 +67,6 @@ class Watching:
 
 
 @pytest.fixture
-def notes(tmp_path: Path) -> Path:
-    folder = tmp_path / "notes"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def watch(store: MemoryStore, notes: Path) -> Iterator[Callable[..., Watching]]:
     running: list[Watching] = []
 
