@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from opencode_memory import BusyError, MemoryStore
 from support.command_line import CommandLine
 
 
@@ -106,3 +109,37 @@ def test_purge_prints_the_files_that_it_removed(cli: CommandLine, repository: Pa
     assert f"Removed {paths[0]}" in cli.ok("purge", first, "--yes").out
     assert cli.ok("purge", second, "--yes", "--json").json["files"] == [paths[1]]
     assert not any(Path(path).exists() for path in paths)
+
+
+def test_purge_with_an_unknown_id_removes_no_file(cli: CommandLine, repository: Path) -> None:
+    id_ = cli.remember("The port is 5128")
+    [path] = cli.ok("share", id_, "--json").json["files"]
+    refused = cli("purge", id_, "01920000-0000-7000-8000-00000000beef", "--yes")
+    assert (refused.code, "was not found" in refused.err, Path(path).exists()) == (1, True, True)
+
+
+def test_purge_that_did_not_reach_the_store_can_be_repeated(
+    cli: CommandLine, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = cli.remember("The port is 5128")
+    [path] = cli.ok("share", id_, "--json").json["files"]
+
+    def fail(*_: object) -> None:
+        raise BusyError("the store is locked")
+
+    with monkeypatch.context() as busy:
+        busy.setattr(MemoryStore, "purge", fail)
+        assert "the store is locked" in cli("purge", id_, "--yes").err
+    assert not Path(path).exists()
+    assert "Erased 1 memory" in cli.ok("purge", id_, "--yes").out
+
+
+def test_memory_with_a_damaged_history_is_purged(cli: CommandLine, repository: Path) -> None:
+    id_ = cli.remember("The port is 5128")
+    cli.ok("edit", id_, "The port is 6000")
+    [path] = cli.ok("share", id_, "--json").json["files"]
+    with closing(sqlite3.connect(cli.folder.parent / "data" / "opencode-memory" / "store" / "store.db")) as store:
+        store.execute("UPDATE history SET before = '{bad' WHERE before IS NOT NULL")
+        store.commit()
+    answer = cli.ok("purge", id_, "--yes").out
+    assert ("Erased 1 memory" in answer, f"Removed {path}" in answer) == (True, True)

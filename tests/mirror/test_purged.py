@@ -23,9 +23,9 @@ def id_of(scene: Scene, part: str = "port") -> str:
 
 
 def purge(scene: Scene, id_: str) -> PurgedFiles:
-    memories = find_texts(scene.store, [id_])
+    files = remove_purged(scene.store, find_texts(scene.store, [id_]), at=AT, environment=ENVIRONMENT)
     scene.store.purge(id_)
-    return remove_purged(scene.store, memories, at=AT, environment=ENVIRONMENT)
+    return files
 
 
 def names(scene: Scene, part: str) -> list[str]:

@@ -23,10 +23,10 @@ def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
     if not confirm(f"Erase {format_count(len(ids), 'memory')} permanently", yes=yes):
         return NOTHING_FOUND
     with run.open_store() as store:
-        reject_learned(store, ids)
         memories = find_texts(store, ids)
-        report = store.purge(ids)
+        reject_learned(store, ids)
         files = remove_purged(store, memories, at=run.started_at, environment=run.config.environment)
+        report = store.purge(ids)
     report = replace(report, problems=(*report.problems, *files.problems))
     if run.out.as_json:
         run.out.json({**{one.name: getattr(report, one.name) for one in fields(report)}, "files": files.removed})

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import BusyError, ConflictError, NotFoundError, StorageError
+from opencode_memory.errors import BusyError, ConflictError, CorruptStoreError, StorageError
 from opencode_memory.memory_file.confined import Found
 from opencode_memory.memory_file.git_state import read_blobs
 from opencode_memory.mirror.compare import parse
@@ -24,6 +24,7 @@ from opencode_memory.mirror.record import NO_FILES, Entry, locked, read_record, 
 from opencode_memory.projects.identity import Repository
 
 if TYPE_CHECKING:
+    from opencode_memory.models import Memory
     from opencode_memory.store.memory_store import MemoryStore
 
 _WAIT_SECONDS: Final = 5.0
@@ -67,24 +68,36 @@ class _Run:
 
 
 def find_texts(store: MemoryStore, ids: Sequence[str]) -> dict[str, Purged]:
-    """Return the memories that are to be purged, by their full ids; a deleted memory is known from its history."""
+    """Return the memories that are to be purged, by their full ids; a deleted memory is known from its history.
+
+    Raises:
+        NotFoundError: There is no memory with one of the ids.
+        ConflictError: Several memories have one of the ids.
+    """
     found: dict[str, Purged] = {}
     for id_ in ids:
-        try:
-            history = store.history(id_)
-        except (NotFoundError, ConflictError):
-            continue  # The purge itself reports an unknown or ambiguous id.
-        versions = [version for entry in history for version in (entry.before, entry.after) if version is not None]
-        if versions:
+        if versions := _read_versions(store, id_):
             project = next((one.project for one in reversed(versions) if one.project is not None), None)
             found[versions[-1].id] = Purged(project, frozenset(fields_of(one).content for one in versions))
     return found
 
 
+def _read_versions(store: MemoryStore, id_: str) -> list[Memory]:
+    """Return all versions of a memory, the current one last."""
+    try:
+        history = store.history(id_)
+    except CorruptStoreError:
+        # A damaged history must not prevent a purge. Files with an earlier text are then named, not removed.
+        return [store.get(id_)]
+    return [version for entry in history for version in (entry.before, entry.after) if version is not None]
+
+
 def remove_purged(
     store: MemoryStore, memories: Mapping[str, Purged], *, at: datetime, environment: Mapping[str, str]
 ) -> PurgedFiles:
-    """Remove the files of memories that were purged.
+    """Remove the files of memories, before these are purged.
+
+    In the other order, a process that is killed between the two would leave files of memories that no command knows.
 
     Args:
         store: The store of the memories.
