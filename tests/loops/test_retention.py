@@ -6,14 +6,14 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from loops.loop_world import PROJECT, World
-from opencode_memory.loops.documents import EVENT, LEASE, LOOP, REPORT, RUN, SESSION, STEP
+from opencode_memory.loops.documents import EVENT, FOLDER, LEASE, LOOP, REPORT, RUN, SESSION, STEP
 from opencode_memory.loops.model import LoopState
 from opencode_memory.loops.retention import forget_old_loops
 from opencode_memory.loops.start import pause_loop
 from opencode_memory.plans import Plans
 from opencode_memory.text import clock
 
-KINDS = (LOOP, STEP, EVENT, REPORT, RUN, SESSION, LEASE)
+KINDS = (LOOP, STEP, EVENT, REPORT, RUN, SESSION, LEASE, FOLDER)
 
 
 def count(world: World) -> dict[str, int]:
@@ -29,6 +29,14 @@ def test_ended_loop_leaves_no_record(make: Callable[..., World]) -> None:
     assert forget_old_loops(world.store, before=clock.now() + timedelta(seconds=1)) == 1
     assert count(world) == dict.fromkeys(KINDS, 0)
     assert Plans(world.store, PROJECT).get(world.loop.plan).title == "Say hello"
+
+
+def test_loop_in_the_users_folder_leaves_no_record(make: Callable[..., World]) -> None:
+    world = make(wish={"in_place": True})
+    assert world.run().state is LoopState.COMPLETED
+    assert count(world)[FOLDER] == 1
+    assert forget_old_loops(world.store, before=clock.now() + timedelta(seconds=1)) == 1
+    assert count(world) == dict.fromkeys(KINDS, 0)
 
 
 def test_resting_loop_stays_however_old(make: Callable[..., World]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -25,6 +26,7 @@ LEASE: Final = "loop-lease"
 SESSION: Final = "loop-session"
 REPORT: Final = "loop-report"
 RUN: Final = "loop-run"
+FOLDER: Final = "loop-folder"
 _LOOP_STORED: Final = frozenset({"id", "project", "revision", "created_at", "changed_at"})
 _STEP_STORED: Final = frozenset({"loop", "number", "revision"})
 _T = TypeVar("_T")
@@ -84,6 +86,17 @@ def event_change(loop: Loop, why: str, *, at: datetime) -> Change:
 def change_of(loop: Loop) -> Change:
     """Return the change that writes a loop."""
     return Change(kind=LOOP, name=loop.id, expected=loop.revision, body=_body(loop, _LOOP_STORED), project=loop.project)
+
+
+def folder_name(directory: str) -> str:
+    """Return the name of the document of a folder in which loops work."""
+    return hashlib.sha256(directory.encode()).hexdigest()
+
+
+def folder_change(loop: Loop, expected: int) -> Change:
+    """Return the change that notes which loop was started last in a user's own folder."""
+    body = {"loop": loop.id}
+    return Change(kind=FOLDER, name=folder_name(loop.directory), expected=expected, body=body, project=loop.project)
 
 
 def step_change(step: Step, project: str | None) -> Change:

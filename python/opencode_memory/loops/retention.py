@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from opencode_memory.errors import ConflictError
-from opencode_memory.loops.documents import EVENT, LEASE, LOOP, REPORT, RUN, SESSION, STEP
+from opencode_memory.loops.documents import EVENT, FOLDER, LEASE, LOOP, REPORT, RUN, SESSION, STEP, folder_name
 from opencode_memory.loops.model import Loop
 from opencode_memory.loops.records import Loops
 from opencode_memory.store.documents import Change
@@ -44,3 +44,6 @@ def _deletions(store: MemoryStore, loop: Loop) -> Iterator[Change]:
     for kind, name in named:
         if (found := documents.get(kind, name)) is not None:
             yield Change(kind=kind, name=name, expected=found.version, deletes=True)
+    folder = documents.get(FOLDER, folder_name(loop.directory))
+    if folder is not None and folder.body == {"loop": loop.id}:
+        yield Change(kind=FOLDER, name=folder.name, expected=folder.version, deletes=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory._core import redact
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.loops.documents import change_of
+from opencode_memory.loops.documents import FOLDER, change_of, folder_change, folder_name
 from opencode_memory.loops.model import Limits, Loop, LoopState, Options, Place, Rest
 from opencode_memory.loops.records import Loops, name_of
 from opencode_memory.loops.transition import reached_limit, rest, resume
@@ -58,13 +58,18 @@ def check_start(store: MemoryStore, wish: Wish, *, config: Config) -> Repository
     _sandbox_of(wish, config)
     _refuse_secret(wish.options.setup)
     repository = find_repository(wish.directory)
+    _refuse_second(store, wish, repository)
+    return repository
+
+
+def _refuse_second(store: MemoryStore, wish: Wish, repository: Repository) -> None:
+    """Refuse a second loop in the user's own folder."""
     for loop in Loops(store).list_all() if wish.in_place else ():
         is_here = loop.place is Place.IN_PLACE and loop.directory == str(repository.folder)
         if is_here and not loop.state.has_ended:
             error = ConflictError(f"the loop {loop.name} works in {repository.folder}, where only one loop may work")
             error.hint = f"wait for it, or end it: opencode-memory loop cancel {loop.name}"
             raise error
-    return repository
 
 
 def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at: datetime) -> Loop:
@@ -83,6 +88,9 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
     if plan.approval is not None and plan.approval.loop is not None and plan.approval.mode is mode:
         return loops.get(plan.approval.loop)
     repository = check_start(store, wish, config=config)
+    folder = store.documents.get(FOLDER, folder_name(str(repository.folder)))
+    # Again, because another process may have started a loop before the version was read.
+    _refuse_second(store, wish, repository)
     read = read_plan(plans.text(plan))
     taken = [loop.name for loop in loops.list(plan.project)]
     most = settings.max_iterations or max(settings.default_iterations, _ITERATIONS_OF_A_SECTION * len(read.sections))
@@ -118,7 +126,15 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
         options=chosen,
         base=repository.head,
     )
-    plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=[change_of(loop)])
+    changes = [change_of(loop)]
+    if wish.in_place:
+        # Of two processes that start loops in one folder at once, the slower one finds another version.
+        changes.append(folder_change(loop, 0 if folder is None else folder.version))
+    try:
+        plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=changes)
+    except ConflictError:
+        _refuse_second(store, wish, repository)
+        raise
     return loops.get(loop.id)
 
 

@@ -1,0 +1,45 @@
+"""Starts of loops that meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from loops.loop_world import World
+from loops.repositories import repository
+from opencode_memory.errors import ConflictError
+from opencode_memory.loops import start
+from opencode_memory.loops.records import Loops
+from opencode_memory.loops.start import cancel_loop
+from opencode_memory.plans import read_plan
+from opencode_memory.text import clock
+
+HERE = {"in_place": True}
+
+
+def test_of_two_loops_that_start_in_one_folder_at_once_one_is_refused(
+    make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    worlds: list[World] = []
+
+    def read_late(text: str) -> object:
+        monkeypatch.setattr(start, "read_plan", read_plan)
+        worlds.append(make(wish=HERE))  # another process, after the first one has looked for loops
+        return read_plan(text)
+
+    monkeypatch.setattr(start, "read_plan", read_late)
+    with pytest.raises(ConflictError, match="where only one loop may work"):
+        make(wish=HERE)
+    [world] = worlds
+    assert [loop.id for loop in Loops(world.store).list_all()] == [world.loop.id]
+
+
+def test_loops_start_one_after_the_other_in_a_folder(make: Callable[..., World], tmp_path: Path) -> None:
+    for _ in range(3):
+        world = make(wish=HERE)
+        cancel_loop(world.store, world.loop, at=clock.now())
+    make(wish=HERE)
+    make(wish=HERE, shop=repository(tmp_path / "other"))
