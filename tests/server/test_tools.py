@@ -289,3 +289,10 @@ def test_status_counts_the_sessions_that_can_be_searched(world: World, agent: Ag
     reply = agent.ok("memory_status")
     assert reply.data["sessions"] == {"sessions": 1, "turns": 2}
     assert "Sessions that can be searched: 1, with 2 turns." in reply.text
+
+
+def test_get_context_finds_a_global_memory_that_names_a_number_of_the_project(agent: Agent) -> None:
+    first = agent.remember("Breaks the login, see !77")
+    second = agent.remember("Review !77 carefully", scope="global")
+    reply = agent.ok("get_context", entity_ref="!77")
+    assert {memory["id"] for memory in reply.data["memories"]} == {first, second}

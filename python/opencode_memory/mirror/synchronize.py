@@ -104,6 +104,9 @@ def sync(
         BusyError: Another process synchronizes the folder, or locked the store for too long.
         StorageError: The store cannot be written. Problems of the folder itself are in the report.
     """
+    if place.project is None:
+        # A number in the file of a global memory is not one of the project in which the command runs.
+        store = store.for_project(None)
     left_alone = MirrorReport(path=place.path, project=place.project, dry_run=dry_run)
     if place.repository is not None and (operation := unfinished_operation(place.repository)) is not None:
         return replace(left_alone, problem=f"{operation} is under way; its end is waited for")

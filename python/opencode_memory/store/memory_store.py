@@ -289,7 +289,8 @@ class MemoryStore:
         if tags is not None:
             fields["tags"] = arguments.texts(tags, field="tags")
         if entities is None and content is not None:
-            fields["entities"] = records.entities_after_edit(self.get(id), fields["content"], self._work_trees)
+            before, about = self.get(id), self._project
+            fields["entities"] = records.entities_after_edit(before, fields["content"], self._work_trees, about=about)
         if time is not None:
             fields["time"] = self._milliseconds(time, "time")
         if expires_at is not _UNCHANGED:
@@ -300,7 +301,7 @@ class MemoryStore:
             fields["project"] = owner(scope, arguments.optional_text(project, field="project"), self._project)
         if entities is not None:
             where = fields["project"] if "project" in fields else self.get(id).project
-            fields["entities"] = records.given_entities(entities, where, self._work_trees)
+            fields["entities"] = records.given_entities(entities, where, self._work_trees, about=self._project)
         if trust is not None:
             fields["trust"] = arguments.text(trust, field="trust")
         if arguments.flag(verified, field="verified"):
@@ -320,7 +321,8 @@ class MemoryStore:
             ConflictError: The writer is not the user, a memory is not active or has another scope, or all have expired.
         """
         memories = [self.get(id_) for id_ in arguments.ids(ids)]
-        fields = records.fields_after_merge(memories, arguments.text(content, field="content"), self._work_trees)
+        text = arguments.text(content, field="content")
+        fields = records.fields_after_merge(memories, text, self._work_trees, about=self._project)
         merged = self._engine.merge([memory.id for memory in memories], fields)
         self._queue.notify()
         return merged

@@ -100,14 +100,15 @@ def new_memory(
         given = _from_mapping(fields)
     elif not isinstance(given, NewMemory):
         raise InvalidInputError(f"memory: must be a NewMemory or a mapping, not {type(given).__name__}", field="memory")
-    project = owner(given.scope, optional_text(given.project, field="project"), project)
+    bound, project = project, owner(given.scope, optional_text(given.project, field="project"), project)
     return {
         **{name: validate(getattr(given, name), field=name) for name, validate in _PLAIN_FIELDS.items()},
         **{name: _milliseconds(getattr(given, name), name, zone) for name in _TIMES},
         "project": project,
         "expires_at": _end(given, now_ms, zone),
         "source": _source(given.source),
-        "entities": _entities(given, project, work_trees),
+        # An imported memory is not about the project that it is imported in.
+        "entities": _entities(given, project, work_trees, about=project or (bound if given.id is None else None)),
         "metadata": json_object(given.metadata, field="metadata"),
         "stored_at": whole(stored_at, field="stored_at"),
     }
@@ -125,41 +126,68 @@ def _from_mapping(fields: dict[str, Any]) -> NewMemory:
     return NewMemory(**fields)
 
 
-def _entities(given: NewMemory, project: str | None, work_trees: WorkTrees) -> list[str]:
+def _entities(given: NewMemory, project: str | None, work_trees: WorkTrees, *, about: str | None) -> list[str]:
     """Return the given entities, and those that the text names. An imported memory keeps its own entities only."""
     from opencode_memory.entities import find_entities  # noqa: PLC0415  only writing needs it
 
     trees = work_trees.get(project, ())
-    named = given_entities(given.entities, project, work_trees)
-    found = find_entities(given.content, project=project, work_trees=trees) if given.id is None else ()
+    named = given_entities(given.entities, project, work_trees, about=about)
+    found = find_entities(given.content, project=about, work_trees=trees) if given.id is None else ()
     # The engine refuses too many given entities. Found ones are only added up to its limit.
     return list(dict.fromkeys([*named, *found]))[: max(len(named), MOST_ENTITIES)]
 
 
-def given_entities(given: Sequence[str], project: str | None, work_trees: WorkTrees) -> list[str]:
-    """Return the full names of entities that a caller gives for a memory of a project."""
+def given_entities(
+    given: Sequence[str], project: str | None, work_trees: WorkTrees, *, about: str | None = None
+) -> list[str]:
+    """Return the full names of entities that a caller gives for a memory.
+
+    Args:
+        given: The entities.
+        project: The project of the memory; None for a global one.
+        work_trees: The work trees of projects.
+        about: The project in which the caller names numbers and commits of a global memory.
+    """
     from opencode_memory.entities import canonical  # noqa: PLC0415  few edits need it
 
     trees = work_trees.get(project, ())
-    return [canonical(name, project=project, work_trees=trees) for name in texts(given, field="entities")]
+    home = project or about
+    return [canonical(name, project=home, work_trees=trees) for name in texts(given, field="entities")]
 
 
-def entities_after_edit(before: Memory, content: str, work_trees: WorkTrees) -> list[str]:
-    """Return the entities after an edit: given ones stay, and those found in the old text are replaced."""
+def entities_after_edit(before: Memory, content: str, work_trees: WorkTrees, *, about: str | None = None) -> list[str]:
+    """Return the entities after an edit: given ones stay, and those found in the old text are replaced.
+
+    Args:
+        before: The memory before the edit.
+        content: Its new text.
+        work_trees: The work trees of projects.
+        about: The project in which a global memory is edited. Numbers of the old text may be those of another project.
+    """
     from opencode_memory.entities import find_entities  # noqa: PLC0415  few edits need it
 
-    find = partial(find_entities, project=before.project)
     trees = work_trees.get(before.project, ())
+    if before.project is None:
+        find = partial(find_entities, project=about, work_trees=trees)
+        bare = partial(find_entities, project=None)
+        gone = {*find(before.content), *bare(before.content)} - {*find(content), *bare(content)}
+        new = [name for name in find(content) if name not in find(before.content)]
+        return list(dict.fromkeys([*(name for name in before.entities if name not in gone), *new]))[:MOST_ENTITIES]
+    find = partial(find_entities, project=before.project)
     # Another client may have written the old text, whose paths then stayed absolute.
     named_before = {*find(before.content), *find(before.content, work_trees=trees)}
     given = [name for name in before.entities if name not in named_before]
     return list(dict.fromkeys([*given, *find(content, work_trees=trees)]))[:MOST_ENTITIES]
 
 
-def fields_after_merge(memories: Sequence[Memory], content: str, work_trees: WorkTrees) -> dict[str, Any]:
+def fields_after_merge(
+    memories: Sequence[Memory], content: str, work_trees: WorkTrees, *, about: str | None
+) -> dict[str, Any]:
     """Return the fields of the memory that takes the place of several, with this text."""
     tags = dict.fromkeys(tag for memory in memories for tag in memory.tags)
-    entities = dict.fromkeys(name for memory in memories for name in entities_after_edit(memory, content, work_trees))
+    entities = dict.fromkeys(
+        name for memory in memories for name in entities_after_edit(memory, content, work_trees, about=about)
+    )
     return {"content": content, "tags": [*tags][:MOST_ENTITIES], "entities": [*entities][:MOST_ENTITIES]}
 
 
