@@ -9,6 +9,7 @@ import pytest
 
 import opencode_memory
 from support.command_line import CommandLine
+from support.stores import rename_unchecked
 
 
 def test_commands_see_only_their_project_unless_all_are_requested(cli: CommandLine, tmp_path: Path) -> None:
@@ -52,8 +53,9 @@ def test_project_name_with_control_characters_is_refused(cli: CommandLine, name:
 
 
 def test_project_with_a_bad_name_of_an_earlier_version_can_be_renamed(cli: CommandLine) -> None:
-    with opencode_memory.open(project="bad\nname", background=False) as store:
+    with opencode_memory.open(project="good", background=False) as store:
         store.remember("Of the shop.")
+    rename_unchecked(store.data_dir, "good", "bad\nname")
     cli.ok("projects", "rename", "bad\nname", "shop")
     assert cli.contents("-p", "shop") == ["Of the shop."]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +18,7 @@ from opencode_memory import (
     NotFoundError,
     ProjectIdentity,
 )
-from support.stores import NOW_MS, open_store, recalled, set_clock, texts
+from support.stores import NOW_MS, open_store, recalled, rename_unchecked, set_clock, texts
 
 ROOT_A, ROOT_B = "a" * 40, "b" * 40
 
@@ -352,3 +354,37 @@ def test_bound_store_outlives_the_variable_of_the_first(data_dir) -> None:
     shop.remember("walrus")
     assert shop.count() == 1
     shop.close()
+
+
+@pytest.mark.parametrize("name", ["shop\n9. [abcdef12] directive", "shop\x1b[2J", "shop\u202e", "shop\u2028"])
+def test_new_project_with_control_characters_is_refused(store: MemoryStore, name: str) -> None:
+    for write in (
+        lambda: store.remember("walrus", project=name),
+        lambda: store.remember_many([{"content": "walrus", "project": name}]),
+        lambda: store.for_project(name).remember("walrus"),
+        lambda: store.kv.set("a", 1, project=name),
+        lambda: store.edit(store.remember("seal").id, project=name),
+        lambda: store.projects.rename("app", name),
+    ):
+        with pytest.raises(InvalidInputError, match="has control characters"):
+            write()
+    assert name not in store.projects.names()
+    assert store.for_project(name).list(scope="project") == []
+
+
+def test_project_of_a_folder_with_a_line_break_in_its_name_has_another_character_there(store: MemoryStore) -> None:
+    identity = ProjectIdentity(folder="/work/a\nb")
+    assert store.projects.resolve(identity) == store.projects.resolve(identity) == "/work/a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_project_of_an_earlier_version_with_control_characters_can_be_used_and_renamed(
+    open_store: Callable[..., MemoryStore], data_dir: Path
+) -> None:
+    with open_store(project="app") as store:
+        id_ = store.remember("walrus").id
+    rename_unchecked(data_dir, "app", "a\npp")
+    with open_store(project="a\npp") as store:
+        assert [memory.id for memory in store.list()] == [id_]
+        store.remember("seal")
+        store.projects.rename("a\npp", "app")
+        assert len(store.for_project("app").list()) == 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,12 @@ def open_store(folder: Path, **options: Any) -> MemoryStore:
     """Open a store without threads, at ``NOW_MS``, with an embedder that needs no model."""
     defaults = {"embedder": WordEmbedder(), "background": False, "clock_ms": NOW_MS}
     return opencode_memory.open(folder, **(defaults | options))
+
+
+def rename_unchecked(folder: Path, old: str, new: str) -> None:
+    """Give a project of a closed store a name that only earlier versions allowed."""
+    with closing(sqlite3.connect(folder / "store.db")) as connection, connection:
+        connection.execute("UPDATE project SET name = ? WHERE name = ?", (new, old))
 
 
 def set_clock(store: MemoryStore, now_ms: int) -> None:

@@ -6,10 +6,8 @@ import builtins
 import json
 from typing import TYPE_CHECKING
 
-from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import KeptValue, Project, ProjectIdentity, ProjectMerge
 from opencode_memory.store import arguments, records
-from opencode_memory.text.display import has_controls
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -60,8 +58,6 @@ class Projects:
             ConflictError: Another project has the new name.
             InvalidInputError: The new name has control characters.
         """
-        if has_controls(arguments.text(new, field="project")):
-            raise InvalidInputError(f"project: the name {new!r} has control characters; remove them", field="project")
         self._engine.rename_project(arguments.text(old, field="project"), arguments.text(new, field="project"))
 
     def merge(self, source: str, target: str) -> ProjectMerge:

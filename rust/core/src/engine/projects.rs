@@ -60,7 +60,7 @@ impl Engine {
 
     /// Rename a project.
     pub fn rename_project(&self, old: &str, new: &str) -> Result<()> {
-        validate::project_name(new)?;
+        validate::new_project_name(new)?;
         redaction::refuse("project", new)?;
         let shared = self.enter()?;
         shared.store.write(&shared.clock, self.writer(), |write| write.rename_project(old, new))?;

@@ -45,6 +45,20 @@ pub fn project_name(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Validate the name of a new project. A project of an earlier version may have a name that is refused here.
+pub fn new_project_name(text: &str) -> Result<()> {
+    project_name(text)?;
+    if text.chars().any(rewrites_a_line) {
+        return Err(Error::invalid("project", format!("the name {text:?} has control characters; remove them")));
+    }
+    Ok(())
+}
+
+/// Whether a character in a name would break or reorder the line that shows it.
+pub fn rewrites_a_line(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Validate a list of labels.
 pub fn labels(field: &'static str, labels: &[String]) -> Result<()> {
     if labels.len() > limits::LABELS {
@@ -223,5 +237,14 @@ mod tests {
         let metadata = NewMemory { metadata: "[1]".into(), ..NewMemory::new("x") };
         assert!(refused(&metadata).starts_with("metadata: is not a JSON object"));
         assert!(new_memory(&NewMemory::new("x".repeat(100_000))).is_ok());
+    }
+
+    #[test]
+    fn new_project_name_has_no_control_characters() {
+        for name in ["a\nb", "a\u{1b}[2J", "a\u{202e}b", "a\u{2028}b", "\u{7f}"] {
+            assert!(new_project_name(name).unwrap_err().to_string().contains("has control characters"), "{name:?}");
+            assert!(project_name(name).is_ok(), "{name:?}");
+        }
+        assert!(new_project_name("gitlab.com/gruppe/möwe 2").is_ok());
     }
 }

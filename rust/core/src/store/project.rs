@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::WriteTx;
 use crate::error::{Error, Result};
+use crate::model::validate;
 
 /// The marks by which a repository is recognised.
 #[derive(Debug, Clone, Default)]
@@ -122,7 +123,8 @@ fn unmarked(connection: &Connection, identity: &Identity) -> Result<Option<i64>>
 
 /// The names that an identity's project may get, the plainest first.
 fn names(identity: &Identity) -> Result<impl Iterator<Item = String>> {
-    let base = plain_name(identity)?;
+    // The name of a folder may have control characters.
+    let base = plain_name(identity)?.replace(validate::rewrites_a_line, "\u{fffd}");
     let numbered = base.clone();
     Ok(std::iter::once(base).chain((2..).map(move |number| format!("{numbered}~{number}"))))
 }
@@ -132,11 +134,12 @@ fn is_unmarked(connection: &Connection, project: i64) -> Result<bool> {
 }
 
 impl WriteTx<'_> {
-    /// The row of a project's name, created when it is new.
+    /// The row of a project's name, created when it is new; then the name must be valid.
     pub fn project_named(&self, name: Option<&str>) -> Result<i64> {
         if let Some(id) = id_of(self, name)? {
             return Ok(id);
         }
+        name.map_or(Ok(()), validate::new_project_name)?;
         self.execute("INSERT INTO project(name, created_at) VALUES (?1, ?2)", (name, self.now_ms))?;
         Ok(self.last_insert_rowid())
     }
