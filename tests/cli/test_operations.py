@@ -190,3 +190,45 @@ def test_large_operation_is_printed_in_part(cli: CommandLine) -> None:
         lines = cli.ok(command, "--yes").out.splitlines()
         assert lines[-1] == "… and 30 more"
         assert len(lines) < 30
+
+
+def accept_replacement(cli: CommandLine) -> tuple[str, str]:
+    """Accept a proposed text that replaces a memory, and return both ids, the replaced one first."""
+    old = cli.remember("The port of the shop is 5128.")
+    with opencode_memory.open(background=False) as store:
+        project = store.get(old).project
+        new = store.remember(
+            "Take the walrus for a walk.", project=project, status="candidate", metadata={REPLACES: old}
+        )
+    cli.ok("review", "--accept", new.id)
+    return old, new.id
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_undo_of_one_memory_names_the_rest_of_its_operation(cli: CommandLine, which: int) -> None:
+    ids = accept_replacement(cli)
+    number = cli.ok("log", "--json", "-n", "1").json["operations"][0]["operation"]
+    command = f"`opencode-memory undo --operation {number}` takes back all of it."
+    for arguments in (("--dry-run",), ()):
+        said = cli.ok("undo", ids[which], *arguments).out
+        assert f" of operation {number} stay" in said
+        assert command in said
+    cli.ok("undo", "--operation", str(number))
+    assert cli.contents() == ["The port of the shop is 5128."]
+
+
+def test_undo_of_one_memory_says_nothing_of_an_operation_that_it_takes_back_whole(cli: CommandLine) -> None:
+    id_ = cli.remember("The port of the shop is 5128.")
+    assert "operation" not in cli.ok("undo", id_, "--dry-run").out
+    done = cli.ok("undo", id_)
+    assert "operation" not in done.out
+
+
+def test_undo_of_one_memory_gives_the_rest_as_data(cli: CommandLine) -> None:
+    ids = [cli.remember(f"Walrus {number} sleeps.") for number in range(3)]
+    cli.ok("archive", *ids)
+    number = cli.ok("log", "--json", "-n", "1").json["operations"][0]["operation"]
+    for left in (2, 1):
+        [rest] = cli.ok("undo", ids[left], "--json").json["rest"]
+        assert rest == {"operation": number, "changes": left}
+    assert cli.ok("undo", ids[0], "--json").json["rest"] == []

@@ -6,7 +6,7 @@ agents wrote is never taken back by accident.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import click
@@ -93,14 +93,17 @@ def undo(run: Invocation, *, id: str | None, operation: int | None, everything: 
     with run.open_store() as store:
         if id is not None:
             if dry_run:
-                return _preview(run, store.operations.preview_undo(id))
+                changes = store.operations.preview_undo(id)
+                return _preview(run, changes, _find_rest(store, changes, is_done=False))
             undone = rejections.undo(store, id)
+            rest = _find_rest(store, undone, is_done=True)
         else:
+            rest = {}  # All of an operation is undone.
             found = _find(run, store, operation, undone=False, everything=everything)
             if not _is_agreed(run, found, "Undo", dry_run=dry_run, yes=yes):
                 return DONE if dry_run else NOTHING_FOUND
             undone = rejections.undo_operation(store, found.operation)
-    _print_turned(run, "undone", undone)
+    _print_turned(run, "undone", undone, rest)
     return DONE
 
 
@@ -116,7 +119,7 @@ def redo(run: Invocation, *, operation: int | None, everything: bool, dry_run: b
         if not _is_agreed(run, found, "Redo", dry_run=dry_run, yes=yes):
             return DONE if dry_run else NOTHING_FOUND
         redone = rejections.redo_operation(store, found)
-    _print_turned(run, "redone", redone)
+    _print_turned(run, "redone", redone, {})
     return DONE
 
 
@@ -173,16 +176,47 @@ def _is_agreed(run: Invocation, found: Operation, what: str, *, dry_run: bool, y
     return found.size <= _ASKS_ABOVE or confirm(f"{what} {format_count(found.size, 'change')}", yes=yes)
 
 
-def _preview(run: Invocation, changes: Sequence[HistoryEntry]) -> int:
+def _find_rest(store: MemoryStore, changes: Sequence[HistoryEntry], *, is_done: bool) -> Mapping[int, int]:
+    """Return how many changes were made together with these and stay, by operation.
+
+    Args:
+        store: The store.
+        changes: The changes of one memory, and of those that it replaced.
+        is_done: Whether they are undone already.
+    """
+    rest: dict[int, int] = {}
+    for operation in dict.fromkeys(change.operation for change in changes):
+        found = store.operations.list(before=operation + 1, limit=1)
+        if found and found[0].operation == operation:
+            undone = sum(change.undone for change in found[0].changes)
+            here = sum(change.operation == operation for change in changes)
+            rest[operation] = found[0].size - (max(undone, here) if is_done else undone + here)
+    return {operation: count for operation, count in rest.items() if count > 0}
+
+
+def _print_rest(run: Invocation, rest: Mapping[int, int]) -> None:
+    for operation, count in rest.items():
+        run.out.line(
+            f"{format_count(count, 'more change')} of operation {operation} {'stays' if count == 1 else 'stay'}: "
+            f"`opencode-memory undo --operation {operation}` takes back all of it."
+        )
+
+
+def _preview(run: Invocation, changes: Sequence[HistoryEntry], rest: Mapping[int, int]) -> int:
     """Show the changes that would be undone."""
     if run.out.as_json:
-        run.out.json({"changes": changes})
+        run.out.json({"changes": changes, "rest": _rows(rest)})
         return DONE
     run.out.line("Would be undone:")
     for change in changes:
         by = f"{change.kind}, {age(change.at, at=run.started_at)} by {change.actor.writer}"
         run.out.line("  ", dim(short_id(change.id)), f" {by}: {_text(change)}")
+    _print_rest(run, rest)
     return DONE
+
+
+def _rows(rest: Mapping[int, int]) -> list[dict[str, int]]:
+    return [{"operation": operation, "changes": count} for operation, count in rest.items()]
 
 
 def _describe(operation: Operation) -> str:
@@ -200,12 +234,13 @@ def _text(change: HistoryEntry) -> str:
     return " · ".join(filter(None, (describe_changed_fields(change), text)))
 
 
-def _print_turned(run: Invocation, word: str, changes: Sequence[HistoryEntry]) -> None:
+def _print_turned(run: Invocation, word: str, changes: Sequence[HistoryEntry], rest: Mapping[int, int]) -> None:
     if run.out.as_json:
-        run.out.json({word: changes})
+        run.out.json({word: changes, "rest": _rows(rest)})
         return
     for change in changes[:_MOST_PRINTED]:
         kind = f"{change.kind} " if word == "undone" else ""
         run.out.line(f"{word.capitalize()}: {kind}", dim(short_id(change.id)))
     if len(changes) > _MOST_PRINTED:
         run.out.line(f"… and {len(changes) - _MOST_PRINTED:,} more")
+    _print_rest(run, rest)
