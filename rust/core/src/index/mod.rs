@@ -1,9 +1,11 @@
 //! Derived indexes. They contain no data of their own and can be rebuilt from the store at any time (I3).
 //!
 //! `lexical` searches words. `graph` connects near vectors, for stores that are too large to scan. `exact` compares
-//! vectors exactly, and `quantised` and `signs` preselect the vectors to compare; `slab` holds all three forms.
+//! vectors exactly, `weighted_sum` sums of them, and `quantised` and `signs` preselect the vectors to compare; `slab`
+//! holds all three forms. `best` selects by scores.
 //! `catch_up` is the only writer of derived files and holds the indexer lock while it writes (I4).
 
+pub mod best;
 pub mod bm25;
 pub mod catch_up;
 pub mod exact;
@@ -15,3 +17,4 @@ mod sealed;
 pub(crate) mod signs;
 pub mod slab;
 pub mod turns;
+pub mod weighted_sum;

@@ -7,7 +7,6 @@ use std::ops::Range;
 use half::f16;
 use half::slice::HalfBitsSliceExt;
 
-use super::exact::Weighted;
 use super::signs::SignProducts;
 use super::{exact, quantised, signs};
 
@@ -114,12 +113,6 @@ impl Slab {
     #[inline]
     pub fn cosine(&self, query: &[f32], slot: u32) -> f32 {
         exact::dot(query, self.get(slot))
-    }
-
-    /// Cosine of a unit query and the weighted sum of the vectors of some slots; `None` if the sum is zero.
-    pub fn cosine_of_sum(&self, query: &[f32], weighted: &[Weighted]) -> Option<f32> {
-        let (product, squares) = exact::project_sum(self, query, weighted);
-        (squares > 0.0).then(|| product / squares.sqrt())
     }
 
     /// Inner product of a quantised query and a slot. It orders slots as the cosine does, except for near-ties.

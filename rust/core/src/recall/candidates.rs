@@ -8,8 +8,8 @@ use super::filter::{Filter, Remaining};
 use super::scan::{scan, scan_all};
 use super::view::View;
 use crate::error::Result;
+use crate::index::best::{Best, Scored};
 use crate::index::bm25::ScoredTerm;
-use crate::index::exact::{Best, Scored};
 
 /// A filter that passes at least this share is applied to the graph's results instead of during its search.
 const NEARLY_ALL: f64 = 0.9;

@@ -9,7 +9,7 @@ use super::NONE;
 use super::filter::Filter;
 use super::view::View;
 use crate::error::Result;
-use crate::index::exact::{Best, Scored};
+use crate::index::best::{Best, Scored};
 use crate::index::quantised::quantise;
 
 /// Number of rows per vector that a scan compares exactly. The error of an eight-bit product depends on the model, so

@@ -6,8 +6,8 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::Result;
+use crate::index::best::{Best, Scored};
 use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, count_terms, terms_of};
-use crate::index::exact::{Best, Scored};
 use crate::index::lexical::Lexical;
 use crate::index::occurrences::Occurrences;
 use crate::store::Connection;

@@ -8,8 +8,8 @@ use rustc_hash::FxHashMap;
 use super::filter::Filter;
 use super::view::View;
 use crate::error::Result;
+use crate::index::best::Scored;
 use crate::index::bm25::{Counts, ScoredTerm};
-use crate::index::exact::Scored;
 
 /// Offsets of a memory's neighbours in its conversation, in the order used for arrays in this module.
 pub const OFFSETS: [i64; 4] = [-1, 1, -2, 2];

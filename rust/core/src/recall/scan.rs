@@ -6,7 +6,7 @@
 use super::filter::Filter;
 use super::preselect;
 use super::view::View;
-use crate::index::exact::{Best, Scored};
+use crate::index::best::{Best, Scored};
 use crate::index::quantised::quantise;
 
 /// Number of rows whose vectors are prefetched ahead of the comparison.

@@ -7,6 +7,7 @@
 use super::pool::{OFFSETS, Pool};
 use super::view::View;
 use crate::index::bm25::{Bm25, ScoredTerm, TermField};
+use crate::index::weighted_sum::cosine_of_sum;
 
 /// Weights of the neighbours, in the order of [`OFFSETS`].
 const NEAR: [f32; OFFSETS.len()] = [1.0, 0.5, 0.4, 0.4];
@@ -92,5 +93,5 @@ fn mean_cosine(view: &View, pool: &Pool, row: usize, weights: &[f32; OFFSETS.len
             count += 1;
         }
     }
-    mirror.slab().cosine_of_sum(query, &weighted[..count])
+    cosine_of_sum(mirror.slab(), query, &weighted[..count])
 }

@@ -7,7 +7,7 @@
 use std::collections::BinaryHeap;
 
 use super::links::Links;
-use crate::index::exact::Best;
+use crate::index::best::Best;
 use crate::index::quantised::quantise;
 use crate::index::slab::Slab;
 

@@ -12,8 +12,8 @@ use super::scores::Scores;
 use super::segment::Segment;
 use super::{Lexical, failed};
 use crate::error::Result;
+use crate::index::best::{Best, Scored};
 use crate::index::bm25::{Bm25, ScoredTerm, TermField};
-use crate::index::exact::{Best, Scored};
 
 /// Place of a document without a row: its text was deleted, or belongs to the overlay.
 pub const NO_PLACE: u32 = u32::MAX;
