@@ -80,12 +80,14 @@ pub enum Error {
         supported: i64,
     },
     /// An older version wrote the store, and it was opened for reading only.
-    #[error("{}: format {found} is older than {}; open the store once for writing, which migrates it", path.display(), crate::store::schema::FORMAT)]
+    #[error("{}: format {found} is older than {supported}; open the store once for writing, which migrates it", path.display())]
     OlderFormat {
         /// The file.
         path: PathBuf,
         /// Format of the file.
         found: i64,
+        /// Format that this version reads and writes.
+        supported: i64,
     },
     /// A derived index failed. The caller falls back to an exact search or rebuilds the index.
     #[error("{index} index: {message}")]

@@ -48,7 +48,7 @@ impl Engine {
         let shared = self.enter()?;
         let at = shared.store.read()?;
         let change = model_change::current(&at)?.ok_or_else(no_change)?;
-        model_change::known(&at, &change.model, texts)
+        embedding::known_to(&at, &change.model, texts)
     }
 
     /// Store vectors of the next model, which answer nothing yet, for memories with the pieces of their texts. Memories

@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{Store, budget, migration, open, schema};
+use super::{Store, budget, connection, files, migration, schema};
 use crate::error::{Error, Result};
 use crate::{ids, platform};
 
@@ -20,22 +20,22 @@ impl Store {
             return Err(Error::Conflict(format!("{} exists already; choose another name", target.display())));
         }
         if let Some(folder) = target.parent() {
-            open::create_folder(folder)?;
+            files::create_folder(folder)?;
         }
         let partial = partial_name(target);
-        open::remove_if_there(&partial)?;
+        files::remove_if_there(&partial)?;
         let snapshot = self.read()?;
         // VACUUM does not run inside of a transaction.
         snapshot.execute_batch("COMMIT")?;
-        open::create_file(&partial)?;
+        files::create_file(&partial)?;
         let name = partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
         snapshot.pragma_update(None, "query_only", false)?;
         let copied = snapshot.execute("VACUUM INTO ?1", [name]);
         snapshot.pragma_update(None, "query_only", true)?;
         snapshot.execute_batch("BEGIN")?; // dropping the snapshot ends this transaction
         if let Err(error) = copied {
-            open::remove_if_there(&partial)?;
-            return Err(open::describe("write a backup to", target, error));
+            files::remove_if_there(&partial)?;
+            return Err(connection::describe("write a backup to", target, error));
         }
         crate::crash::point("backup:copied");
         let fail = |source| Error::storage("write a backup to", target, source);
@@ -52,7 +52,8 @@ impl Store {
         let folder = self.file().parent().unwrap_or_else(|| Path::new("."));
         migration::with_current(folder, &source, |source| {
             self.exclusively(|connection| {
-                connection.execute("ATTACH DATABASE ?1 AS source", [open::uri(source, open::Access::ReadOnly)])?;
+                connection
+                    .execute("ATTACH DATABASE ?1 AS source", [connection::uri(source, connection::Access::ReadOnly)])?;
                 // Rows are inserted table by table. Inside a transaction this pragma has no effect.
                 connection.pragma_update(None, "foreign_keys", false)?;
                 let restored = replace_all_rows(connection, itself);
@@ -86,7 +87,7 @@ impl super::WriteTx<'_> {
 
 /// Whether a backup holds any of these memories, in its rows, its history or its ledger.
 pub fn holds_any(backup: &Path, ids: &[String]) -> Result<bool> {
-    let fail = |error| open::describe("read", backup, error);
+    let fail = |error| connection::describe("read", backup, error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(backup, flags).map_err(fail)?;
     let mut statement = connection
@@ -112,13 +113,13 @@ fn modified_ms(file: &Path) -> Result<i64> {
 
 /// Refuse a file that is not an undamaged store, before any row is changed.
 fn examine(source: &Path) -> Result<()> {
-    let from = open::reader(source, open::Access::ReadOnly)?;
+    let from = connection::reader(source, connection::Access::ReadOnly)?;
     if schema::inspect(&from, source).map_err(|error| error.located(source))? == schema::Found::Nothing {
         return Err(Error::CorruptStore { path: source.to_owned(), message: "is empty".into() });
     }
     let sound: String = from
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(|error| open::describe("check", source, error))?;
+        .map_err(|error| connection::describe("check", source, error))?;
     if sound != "ok" {
         return Err(Error::CorruptStore { path: source.to_owned(), message: format!("is damaged: {sound}") });
     }

@@ -11,7 +11,6 @@ use rusqlite::{Connection, OptionalExtension};
 use super::WriteTx;
 use super::change::Op;
 use super::columns;
-use super::model_change;
 use crate::error::{Error, Result};
 use crate::model::memory::embedding_text;
 use crate::text;
@@ -123,7 +122,13 @@ const NOT_EMBEDDED: &str = "(embedded_by < (SELECT value FROM meta WHERE name = 
 /// Which of these texts the active model has embedded already.
 pub fn known(connection: &Connection, texts: &[String]) -> Result<Vec<bool>> {
     let Some(model) = active_model(connection)? else { return Ok(vec![false; texts.len()]) };
-    model_change::known(connection, &model, texts)
+    known_to(connection, &model, texts)
+}
+
+/// Which of these texts a model that need not be active has embedded already.
+pub fn known_to(connection: &Connection, model: &Model, texts: &[String]) -> Result<Vec<bool>> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM embedding WHERE model = ?1 AND text_hash = ?2")?;
+    texts.iter().map(|text| Ok(statement.exists((model.id, text::text_hash(text).to_be_bytes()))?)).collect()
 }
 
 /// The active model's vector of a text, if there is one.
@@ -158,22 +163,6 @@ pub fn for_each_vector(
 }
 
 impl WriteTx<'_> {
-    /// Make `name` the active model; whether another one was active before.
-    pub fn activate_model(&self, name: &str, dimension: usize) -> Result<bool> {
-        let before = active_model(self)?;
-        let id = self.model(name, dimension)?.id;
-        if model_change::current(self)?.is_some_and(|change| change.model.id == id) {
-            self.end_change()?;
-        }
-        self.execute("UPDATE meta SET value = ?1 WHERE name = 'active_model'", [id])?;
-        if before.as_ref().is_none_or(|before| before.id != id) {
-            // Key 0 names no memory: it tells every process, this one included, that all vectors are to be read again,
-            // Also the first time, because vectors of an unknown length are not compared.
-            self.log(0, Op::Embed)?;
-        }
-        Ok(before.is_some_and(|before| before.id != id))
-    }
-
     /// The row of a model, which is added if it is new.
     pub(super) fn model(&self, name: &str, dimension: usize) -> Result<Model> {
         self.execute("INSERT OR IGNORE INTO model(name, dimension) VALUES (?1, ?2)", (name, dimension as i64))?;

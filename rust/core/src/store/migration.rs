@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::schema::{self, FORMAT, Found};
-use super::{FILE, open};
+use super::{FILE, connection, files};
 use crate::error::{Error, Result};
 use crate::platform;
 
@@ -62,7 +62,7 @@ pub fn migrate(connection: &mut Connection, file: &Path, from: i64, now_ms: i64)
 
 /// Apply all steps in one transaction, and note the copy that was made before.
 fn apply(connection: &mut Connection, file: &Path, from: i64, copied: Option<(&Path, i64)>) -> Result<()> {
-    let fail = |error| open::describe("migrate", file, error);
+    let fail = |error| connection::describe("migrate", file, error);
     let write = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fail)?;
     // Another process may have migrated the store while this one waited for the lock.
     if schema::inspect(&write, file)? == Found::Older(from) {
@@ -82,15 +82,15 @@ fn apply(connection: &mut Connection, file: &Path, from: i64, copied: Option<(&P
 /// Write the copy from which the older version can go on; an existing one is from a migration that did not end.
 fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBuf> {
     let folder = file.with_file_name(BACKUPS);
-    open::create_folder(&folder)?;
+    files::create_folder(&folder)?;
     let target = folder.join(format!("format-{from}.db"));
     let partial = folder.join(format!("format-{from}.db.{}.partial", std::process::id()));
-    open::remove_if_there(&partial)?;
-    open::create_file(&partial)?;
+    files::remove_if_there(&partial)?;
+    files::create_file(&partial)?;
     let name = partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
     if let Err(error) = connection.execute("VACUUM INTO ?1", [name]) {
-        open::remove_if_there(&partial)?;
-        return Err(open::describe("write a copy before its migration to", &target, error));
+        files::remove_if_there(&partial)?;
+        return Err(connection::describe("write a copy before its migration to", &target, error));
     }
     let fail = |source| Error::storage("write a copy before its migration to", &target, source);
     crate::durable::sync_file(&partial).map_err(fail)?;
@@ -101,20 +101,20 @@ fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBu
 
 /// Call `body` with a backup of the current format: `source` itself, or a migrated copy of it in `dir`.
 pub fn with_current<T>(dir: &Path, source: &Path, body: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
-    let found = schema::inspect(&open::reader(source, open::Access::ReadOnly)?, source);
+    let found = schema::inspect(&connection::reader(source, connection::Access::ReadOnly)?, source);
     let Found::Older(from) = found.map_err(|error| error.located(source))? else { return body(source) };
     let folder = dir.join(MIGRATING);
-    open::remove_if_there(&folder)?;
-    open::create_folder(&folder)?;
+    files::remove_if_there(&folder)?;
+    files::create_folder(&folder)?;
     let copy = folder.join(FILE);
     let done = fs_err::copy(source, &copy)
         .map_err(|error| Error::storage("copy", source, error))
         .and_then(|_| {
-            let mut connection = Connection::open(&copy).map_err(|error| open::describe("open", &copy, error))?;
+            let mut connection = Connection::open(&copy).map_err(|error| connection::describe("open", &copy, error))?;
             apply(&mut connection, &copy, from, None)
         })
         .and_then(|()| body(&copy));
-    open::remove_if_there(&folder)?;
+    files::remove_if_there(&folder)?;
     done
 }
 

@@ -8,9 +8,11 @@ pub mod budget;
 pub mod change;
 pub mod check;
 mod columns;
+mod connection;
 pub mod counts;
 pub mod document;
 pub mod embedding;
+mod files;
 pub mod history;
 pub mod job;
 pub mod kv;
@@ -36,7 +38,8 @@ pub mod traces;
 pub mod turns;
 pub mod usage;
 
-pub use open::{Access, create_file, create_folder, make_private, remove_if_there, wal_of};
+pub use connection::Access;
+pub use files::{create_file, create_folder, make_private, remove_if_there, wal_of};
 pub use rusqlite::Connection;
 
 use std::cell::Cell;
@@ -63,7 +66,7 @@ pub const FILE: &str = "store.db";
 #[derive(Debug)]
 pub struct Store {
     file: PathBuf,
-    access: open::Access,
+    access: connection::Access,
     place: Place,
     writer: Mutex<Option<Connection>>,
     readers: Mutex<Vec<Connection>>,
@@ -73,7 +76,7 @@ impl Store {
     /// Open the store in `dir`, creating it unless `read_only`.
     pub fn open(dir: &Path, read_only: bool, now_ms: i64) -> Result<Self> {
         let (file, access, identity, writer) = open::open(dir, read_only, now_ms)?;
-        let place = Place::new(&file, identity, access == open::Access::ReadWrite);
+        let place = Place::new(&file, identity, access == connection::Access::ReadWrite);
         Ok(Self { file, access, place, writer: Mutex::new(writer), readers: Mutex::new(Vec::new()) })
     }
 
@@ -84,7 +87,7 @@ impl Store {
 
     /// Whether writes are possible.
     pub fn is_writable(&self) -> bool {
-        self.access == open::Access::ReadWrite
+        self.access == connection::Access::ReadWrite
     }
 
     /// Take a snapshot: every query through it sees the same state.
@@ -95,7 +98,7 @@ impl Store {
         } else {
             // Another file of this name would be read beside the connections to the former one.
             self.check_place("read")?;
-            open::reader(&self.file, self.access)?
+            connection::reader(&self.file, self.access)?
         };
         let snapshot = Snapshot { store: self, connection: Some(connection) };
         snapshot.execute_batch("BEGIN").map_err(|error| self.error("read", error))?;
@@ -188,7 +191,7 @@ impl Store {
 
     /// Turn `SQLite`'s error into ours, naming this file.
     pub fn error(&self, attempted: &str, error: rusqlite::Error) -> Error {
-        open::describe(attempted, &self.file, error)
+        connection::describe(attempted, &self.file, error)
     }
 
     /// The error of a write without a connection: another thread has closed the store, or it is read-only.
@@ -210,7 +213,7 @@ impl Store {
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        open::describe("use", Path::new(""), error)
+        connection::describe("use", Path::new(""), error)
     }
 }
 

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use super::WriteTx;
 use super::change::Op;
 use super::columns;
-use super::embedding::{Model, Pending, Staged};
+use super::embedding::{Model, Pending, Staged, active_model};
 use crate::error::{Error, Result};
 use crate::model::memory::embedding_text;
 use crate::text;
@@ -63,13 +63,23 @@ pub fn count_texts(connection: &Connection, after_key: i64) -> Result<usize> {
     Ok(connection.prepare_cached(sql)?.query_row([after_key], |row| row.get::<_, i64>(0))? as usize)
 }
 
-/// Which of these texts a model that need not be active has embedded already.
-pub fn known(connection: &Connection, model: &Model, texts: &[String]) -> Result<Vec<bool>> {
-    let mut statement = connection.prepare_cached("SELECT 1 FROM embedding WHERE model = ?1 AND text_hash = ?2")?;
-    texts.iter().map(|text| Ok(statement.exists((model.id, text::text_hash(text).to_be_bytes()))?)).collect()
-}
-
 impl WriteTx<'_> {
+    /// Make `name` the active model; whether another one was active before.
+    pub fn activate_model(&self, name: &str, dimension: usize) -> Result<bool> {
+        let before = active_model(self)?;
+        let id = self.model(name, dimension)?.id;
+        if current(self)?.is_some_and(|change| change.model.id == id) {
+            self.end_change()?;
+        }
+        self.execute("UPDATE meta SET value = ?1 WHERE name = 'active_model'", [id])?;
+        if before.as_ref().is_none_or(|before| before.id != id) {
+            // Key 0 names no memory: it tells every process, this one included, that all vectors are to be read again,
+            // Also the first time, because vectors of an unknown length are not compared.
+            self.log(0, Op::Embed)?;
+        }
+        Ok(before.is_some_and(|before| before.id != id))
+    }
+
     /// Begin a change to a model, or go on with it; a change to another model is given up.
     pub fn begin_change(&self, name: &str, dimension: usize) -> Result<Change> {
         let model = self.model(name, dimension)?;

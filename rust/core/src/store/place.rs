@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::open;
+use super::files;
 use crate::error::{Error, Result};
 use crate::platform::{self, Identity};
 
@@ -19,7 +19,7 @@ pub struct Place {
 impl Place {
     /// Note what stands beside `file`, whose connection is open and has read.
     pub fn new(file: &Path, identity: Identity, is_writable: bool) -> Self {
-        let names = if is_writable { vec![open::wal_of(file), open::shared_memory_of(file)] } else { Vec::new() };
+        let names = if is_writable { vec![files::wal_of(file), files::shared_memory_of(file)] } else { Vec::new() };
         let found =
             names.into_iter().filter_map(|name| platform::identity(&name).ok().map(|identity| (name, identity)));
         Self { identity, beside: found.collect() }

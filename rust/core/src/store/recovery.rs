@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{FILE, Store, open, schema};
+use super::{FILE, Store, connection, files, schema};
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 
@@ -48,14 +48,14 @@ pub fn is_sound(dir: &Path) -> Result<bool> {
 /// # Errors
 /// [`Error::CorruptStore`] if the backup is damaged; nothing is changed then.
 pub fn restore_beside(dir: &Path, source: &Path, now_ms: i64) -> Result<Replaced> {
-    open::create_folder(dir)?;
+    files::create_folder(dir)?;
     let building = dir.join(BUILDING);
-    open::remove_if_there(&building)?;
+    files::remove_if_there(&building)?;
     let restored = build(&building, source, now_ms);
     let memories = match restored {
         Ok(memories) => memories,
         Err(error) => {
-            open::remove_if_there(&building)?;
+            files::remove_if_there(&building)?;
             return Err(error);
         }
     };
@@ -66,7 +66,7 @@ pub fn restore_beside(dir: &Path, source: &Path, now_ms: i64) -> Result<Replaced
     platform::rename(&building.join(FILE), &file).map_err(|source| Error::storage("restore", &file, source))?;
     crate::durable::sync_folder_of(&file)?;
     crate::crash::point("recovery:replaced");
-    open::remove_if_there(&building)?;
+    files::remove_if_there(&building)?;
     Ok(Replaced { memories, aside })
 }
 
@@ -93,7 +93,7 @@ fn move_aside(dir: &Path, now_ms: i64) -> Result<Option<PathBuf>> {
         number += 1;
         aside = dir.join(format!("{ASIDE}{number}"));
     }
-    open::create_folder(&aside)?;
+    files::create_folder(&aside)?;
     for name in found {
         let (from, to) = (dir.join(&name), aside.join(&name));
         platform::rename(&from, &to).map_err(|error| Error::storage("move", &from, error))?;
@@ -103,12 +103,12 @@ fn move_aside(dir: &Path, now_ms: i64) -> Result<Option<PathBuf>> {
 }
 
 fn examine(file: &Path) -> Result<bool> {
-    let connection = open::reader(file, open::Access::ReadOnly)?;
+    let connection = connection::reader(file, connection::Access::ReadOnly)?;
     if schema::inspect(&connection, file)? == schema::Found::Nothing {
         return Ok(false);
     }
     let said: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(|error| open::describe("check", file, error))?;
+        .map_err(|error| connection::describe("check", file, error))?;
     Ok(said == "ok")
 }

@@ -12,8 +12,9 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior};
 
 use super::change::Head;
+use super::connection::{Access, describe, uri};
+use super::files::{create_file, create_folder, remove_if_there};
 use super::memory::{FilterRow, MirrorRow};
-use super::open::{Access, create_file, create_folder, describe, remove_if_there, uri};
 use crate::error::Result;
 use crate::ids;
 use crate::model::{Category, Status, Trust};
