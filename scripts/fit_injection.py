@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benches.quality import injection
 from benches.quality.cached_embedder import CachedEmbedder
-from benches.quality.injection import STORES, TUNINGS, Figures, Looked, bars, figures
+from benches.quality.injection import STORES, TUNINGS, Figures, Looked, bars, figures, look
+from benches.quality.labelled_messages import messages
 from opencode_memory.context.relevance import TUNED, Tuning, compute_features
 from opencode_memory.embedding import BundledEmbedder
 
@@ -59,9 +59,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, help="keep vectors in this file from run to run")
     given = parser.parse_args()
-    asked = injection.messages("tuning")
+    asked = messages("tuning")
     with CachedEmbedder.open(BundledEmbedder(), given.cache) as embedder:
-        looked = {stores: injection.look(asked, embedder, stores=stores) for stores in STORES}
+        looked = {stores: look(asked, embedder, stores=stores) for stores in STORES}
     everything = [one for some in looked.values() for one in some]
     fitted_without = {
         project: fit([one for one in everything if one.message.project != project])

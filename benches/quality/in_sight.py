@@ -25,7 +25,7 @@ from opencode_memory.context.relevance import query_of
 from opencode_memory.store.ledger import Decision, State
 
 if TYPE_CHECKING:
-    from benches.quality.injection import Message
+    from benches.quality.labelled_messages import Message
 
 SESSION: Final = 5
 """Messages of one session."""

@@ -7,7 +7,6 @@ not count. Any other memory is noise. ``python -m benches.quality.injection --he
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from collections import Counter
@@ -24,6 +23,7 @@ import opencode_memory
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.data_sets import QUESTION_SETS
 from benches.quality.in_sight import SESSION, Sight, format_intervals, see, total
+from benches.quality.labelled_messages import FOLDER, SETS, Message, memories, messages
 from opencode_memory._core import subject
 from opencode_memory.context.block import Group, render
 from opencode_memory.context.relevance import POOL, TUNED, Tuning, query_of, select_hits
@@ -32,8 +32,6 @@ from opencode_memory.embedding.registry import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.models import Hit, Memory
 
-FOLDER: Final = Path(__file__).parents[2] / "tests" / "data" / "injection"
-SETS: Final = ("tuning", "held_out")
 STORES: Final = ("as written", "fewer memories", "one large project")
 """Distributions of the memories: in their projects; ten unlabelled ones in each project; all in one project."""
 TUNINGS: Final = tuple(
@@ -54,27 +52,6 @@ _DAY_MS: Final = 86_400_000
 _UNRELATED: Final = 10
 _BUDGET: Final = 2000
 _ALL: Final = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A message of a user to a coding agent.
-
-    Attributes:
-        id: Unique in both sets.
-        project: Project of the message.
-        kind: Kind of the message.
-        text: Text of the user.
-        relevant: Ids of the memories that should be added.
-        also: Ids of the memories that may be added.
-    """
-
-    id: str
-    project: str
-    kind: str
-    text: str
-    relevant: frozenset[str]
-    also: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,21 +118,6 @@ class Figures:
             f"helped {self.served} of {self.needy}, nothing for {self.empty} of {self.idle} ({self.silence:.3f}), "
             f"{self.shown / self.messages:.2f} memories and {self.tokens / self.messages:.0f} tokens a message"
         )
-
-
-def messages(name: str) -> list[Message]:
-    """Read one of the sets."""
-    return [
-        Message(
-            id=found["id"],
-            project=found["project"],
-            kind=found["kind"],
-            text=found["text"],
-            relevant=frozenset(found["relevant"]),
-            also=frozenset(found["also"]),
-        )
-        for found in _lines(f"{name}.jsonl")
-    ]
 
 
 def look(asked: Sequence[Message], embedder: CachedEmbedder, *, stores: str = STORES[0]) -> list[Looked]:
@@ -321,7 +283,7 @@ def _mistakes(looked: Sequence[Looked]) -> Iterator[str]:
 def _memories(asked: Sequence[Message], stores: str) -> Iterator[tuple[str, dict[str, Any]]]:
     kept = frozenset[str]().union(*(message.relevant | message.also for message in asked))
     unrelated: Counter[str] = Counter()
-    for found in _lines("memories.jsonl"):
+    for found in memories():
         project = found["project"]
         if stores == STORES[1] and project is not None and found["id"] not in kept:
             unrelated[project] += 1
@@ -366,11 +328,6 @@ def _looked_up(
     hits = store.recall(query, limit=POOL, project=message.project, explain=True)
     seconds = time.perf_counter() - start
     return Looked(message, query, tuple(hits), tuple(name_of[hit.memory.id] for hit in hits), seconds)
-
-
-def _lines(name: str) -> Iterator[dict[str, Any]]:
-    with (FOLDER / name).open(encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
 
 
 if __name__ == "__main__":

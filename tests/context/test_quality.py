@@ -9,7 +9,8 @@ import pytest
 
 from benches.quality.cached_embedder import CachedEmbedder
 from benches.quality.in_sight import total
-from benches.quality.injection import STORES, Looked, devmembench, figures, look, messages, sight
+from benches.quality.injection import STORES, Looked, devmembench, figures, look, sight
+from benches.quality.labelled_messages import messages
 from opencode_memory.embedding import BundledEmbedder
 
 DATA = Path(__file__).parents[1] / "data" / "quality" / "devmembench"
