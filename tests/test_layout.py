@@ -98,6 +98,54 @@ def test_a_circle_is_found() -> None:
     assert circle({"a": a, "b": b, "c": c}) == ["b", "c", "b"]
 
 
+_NAMES = r"(?:crate|super|self)(?:::(?:\w+|\{(?:[^{}]|\{[^{}]*\})*\}))+"
+"""A path in Rust; a list in braces may hold a list."""
+
+
+def expand(path: str) -> Iterator[list[str]]:
+    """Return the names of each path that a path with lists in braces stands for."""
+    before, brace, rest = path.partition("{")
+    if not brace:
+        yield [name.strip() for name in path.split(" as ", maxsplit=1)[0].split("::")]
+        return
+    for part in re.findall(r"(?:[^{},]|\{[^{}]*\})+", rest.removesuffix("}")):
+        yield from expand(before + part.strip())
+
+
+def rust_files() -> dict[tuple[str, ...], Path]:
+    """Return the files of the engine by the names of their modules, without those that only join a folder."""
+    files = (file for file in CORE.rglob("*.rs") if file.stem not in {"mod", "lib"})
+    return {file.relative_to(CORE).with_suffix("").parts: file for file in files}
+
+
+def rust_graph() -> dict[str, frozenset[str]]:
+    """Return which files of the engine name which others, outside of their tests."""
+    files = rust_files()
+    found: dict[str, frozenset[str]] = {}
+    for module, file in files.items():
+        code, _, _ = file.read_text(encoding="utf-8").partition("#[cfg(test)]\nmod tests")
+        code = re.sub("//.*", "", code)
+        targets: set[str] = set()
+        for names in (names for path in re.findall(_NAMES, code) for names in expand(path)):
+            up = names.count("super")
+            begin = () if names[0] == "crate" else module[: len(module) - up]
+            whole = (*begin, *(name for name in names if name not in {"crate", "super", "self"}))
+            targets |= {"/".join(whole[:end]) for end in range(1, len(whole) + 1) if whole[:end] in files}
+        found["/".join(module)] = frozenset(targets - {"/".join(module)})
+    return found
+
+
+def test_no_files_of_the_engine_use_each_other_in_a_circle() -> None:
+    assert circle(rust_graph()) == []
+
+
+def test_the_files_that_a_file_uses_are_found() -> None:
+    assert list(expand("super::{a::{B, C}, d}")) == [["super", "a", "B"], ["super", "a", "C"], ["super", "d"]]
+    uses = rust_graph()
+    assert {"index/exact", "index/signs"} <= uses["index/slab"]
+    assert {"store/files", "store/schema", "platform/posix"} & uses["store/open"] == {"store/files", "store/schema"}
+
+
 def test_every_package_has_a_level() -> None:
     packages = {package_of(module) for module in modules()} - {"__init__"}
     assert packages == {package for level in LEVELS for package in level}
