@@ -23,6 +23,7 @@ from opencode_memory import MemoryStore, NewMemory, OpencodeMemoryError, Project
 from opencode_memory.exchange import export_memories, import_memories
 from opencode_memory.models import MemoryFields
 from opencode_memory.store.backups import Backups
+from opencode_memory.store.edits import Changes
 from opencode_memory.store.indexes import Indexes
 from opencode_memory.store.kv import KeyValues
 from opencode_memory.store.projects import Projects
@@ -52,7 +53,7 @@ _VALUES = st.recursive(
 )  # fmt: skip
 
 # Keyword arguments that methods declare as a `TypedDict`, by the name of the parameter that takes them.
-_KEYWORDS = {"fields": MemoryFields, "filters": Filter}
+_KEYWORDS = {"changes": Changes, "fields": MemoryFields, "filters": Filter}
 _CALLABLES = {"progress", "on_failure"}
 # `close` ends the others; `dump` and `load` are the two halves of exports and imports, and fuzzed below as those.
 _PARTS = {

@@ -90,6 +90,13 @@ def test_remember_refuses_an_unknown_keyword_argument(store: MemoryStore, field:
     assert store.count() == 0
 
 
+def test_edit_refuses_an_unknown_keyword_argument(store: MemoryStore) -> None:
+    id = store.remember("a walrus").id
+    with pytest.raises(TypeError, match=r"edit\(\) .* 'topik'; did you mean 'topic'"):
+        store.edit(id, topik="x")  # type: ignore[call-arg]
+    assert store.get(id).topic is None
+
+
 def test_values_are_frozen(store: MemoryStore) -> None:
     memory = store.get(store.remember("a walrus").id)
     with pytest.raises(AttributeError):

@@ -38,6 +38,7 @@ from opencode_memory.store import arguments, records
 from opencode_memory.store.backups import Backups
 from opencode_memory.store.batches import write_batch
 from opencode_memory.store.documents import Documents
+from opencode_memory.store.edits import Changes, changed_fields
 from opencode_memory.store.embedding_queue import EmbeddingQueue
 from opencode_memory.store.indexes import Indexes
 from opencode_memory.store.jobs import Jobs
@@ -51,7 +52,7 @@ from opencode_memory.store.relocations import Relocations
 from opencode_memory.store.reminders import Reminders
 from opencode_memory.store.reports import PurgeReport, Stats
 from opencode_memory.store.rows import Rows
-from opencode_memory.store.selection import Filter, owner, select
+from opencode_memory.store.selection import Filter, select
 from opencode_memory.store.sessions import Sessions
 from opencode_memory.store.snapshots import remove_leftovers
 from opencode_memory.store.turns import Turns
@@ -60,7 +61,6 @@ from opencode_memory.text.suggest import did_you_mean
 
 _log: Final = logging.getLogger(__name__)
 
-_UNCHANGED: Final = object()
 _MOST_RELATED: Final = 1000
 
 
@@ -241,73 +241,21 @@ class MemoryStore:
                 progress(len(results))
         return results
 
-    def edit(
-        self,
-        id: str,
-        *,
-        content: str | None = None,
-        category: str | None = None,
-        topic: Any = _UNCHANGED,
-        tags: Sequence[str] | None = None,
-        entities: Sequence[str] | None = None,
-        time: Time | None = None,
-        expires_at: Any = _UNCHANGED,
-        metadata: Mapping[str, Any] | None = None,
-        scope: Scope | str | None = None,
-        project: str | None = None,
-        trust: str | None = None,
-        verified: bool = False,
-    ) -> Memory:
+    def edit(self, id: str, **changes: Unpack[Changes]) -> Memory:
         """Change a memory; fields that are not named stay. The history keeps the earlier version.
 
         Args:
             id: Its id, or a beginning or end of it of at least 6 characters that no other memory has.
-            content: New text.
-            category: New category.
-            topic: New topic; None removes it.
-            tags: New tags.
-            entities: New entities.
-            time: New time that the memory speaks of.
-            expires_at: New time at which it expires; None for never.
-            metadata: New metadata.
-            scope: Move it to a ``Scope``; or ``global``, or ``project`` with the project's name.
-            project: Move it into this project.
-            trust: New trust.
-            verified: Mark it as confirmed now. A review that is due moves to its next time, or ends.
+            **changes: See ``Changes``.
 
         Raises:
+            InvalidInputError: A field is invalid, or nothing is changed.
             NotFoundError: There is no such memory.
             ConflictError: Another memory has the new topic, or several memories match the id.
         """
-        fields: dict[str, Any] = {}
-        if content is not None:
-            fields["content"] = arguments.text(content, field="content")
-        if category is not None:
-            fields["category"] = arguments.text(category, field="category")
-        if topic is not _UNCHANGED:
-            fields["topic"] = arguments.optional_text(topic, field="topic")
-        if tags is not None:
-            fields["tags"] = arguments.texts(tags, field="tags")
-        if entities is None and content is not None:
-            before, about = self.get(id), self._project
-            fields["entities"] = records.entities_after_edit(before, fields["content"], self._work_trees, about=about)
-        if time is not None:
-            fields["time"] = self._milliseconds(time, "time")
-        if expires_at is not _UNCHANGED:
-            fields["expires_at"] = self._milliseconds(expires_at, "expires_at")
-        if metadata is not None:
-            fields["metadata"] = arguments.json_object(metadata, field="metadata") or "{}"
-        if scope is not None or project is not None:
-            fields["project"] = owner(scope, arguments.optional_text(project, field="project"), self._project)
-        if entities is not None:
-            where = fields["project"] if "project" in fields else self.get(id).project
-            fields["entities"] = records.given_entities(entities, where, self._work_trees, about=self._project)
-        if trust is not None:
-            fields["trust"] = arguments.text(trust, field="trust")
-        if arguments.flag(verified, field="verified"):
-            fields["verified"] = True
-        if not fields:
-            raise InvalidInputError("edit: nothing to change was given", field="content")
+        fields = changed_fields(
+            changes, partial(self.get, id), project=self._project, zone=self._zone, work_trees=self._work_trees
+        )
         changed = self._engine.edit(arguments.text(id, field="id"), fields)
         self._queue.notify()
         return changed
