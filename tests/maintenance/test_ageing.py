@@ -46,7 +46,7 @@ def test_archived_memory_has_the_reason_in_its_history(store: MemoryStore) -> No
     ids = [resolved(store, days_ago=100), said(store, days_ago=200)]
     age(store, at=NOW)
     kinds = [store.history(id)[-1].kind for id in ids]
-    assert kinds == ["archive: resolved more than 90 days ago", "archive: older than 180 days"]
+    assert kinds == ["upkeep: resolved more than 90 days ago", "upkeep: older than 180 days"]
 
 
 def test_open_blocker_does_not_age(store: MemoryStore) -> None:

@@ -140,6 +140,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "acting_as": lambda store, id: store.acting_as("agent").list(),
     "in_one_operation": lambda store, id: store.in_one_operation().list(),
     "in_work_trees": lambda store, id: store.in_work_trees("app", ["/work/app"]).list(),
+    "operations.archive_in_upkeep": lambda store, id: store.operations.archive_in_upkeep([id], "old"),
     "operations.list": lambda store, id: store.operations.list(),
     "operations.undo": lambda store, id: store.operations.undo(1),
     "operations.preview_undo": lambda store, id: store.operations.preview_undo(id),

@@ -1,4 +1,7 @@
-"""Undo of all changes one after another leads back to the empty store, and redo of all of them to the last state."""
+"""Undo of all changes one after another leads back to the empty store, and redo of all of them to the last state.
+
+An undo of any operation and its redo lead to the same state.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ CHANGES = st.one_of(
     st.tuples(st.just("remember"), TEXT, TRUST),
     st.tuples(st.just("topic"), TEXT, st.sampled_from("ab")),
     st.tuples(st.just("edit"), PLACE, TEXT),
-    st.tuples(st.sampled_from(["archive", "restore", "delete", "pin"]), PLACE),
+    st.tuples(st.sampled_from(["archive", "restore", "delete", "pin", "age"]), PLACE),
     st.tuples(st.just("merge"), PLACE, PLACE, TEXT),
     st.tuples(st.just("together"), PLACE, TEXT, TEXT),
     st.tuples(st.just("many"), st.lists(TEXT, min_size=2, max_size=4)),
@@ -70,6 +73,8 @@ def change(store: MemoryStore, kind: str, *about: Any) -> None:
             together.edit(of(place), content=old)
             together.remember(new)
             together.archive(of(place))
+        case "age", (place,) if ids:
+            store.operations.archive_in_upkeep([of(place)], "older than 180 days")
         case (("archive" | "restore" | "delete" | "pin"), (place,)) if ids:
             getattr(store, kind)(of(place))
 
@@ -90,3 +95,20 @@ def test_all_changes_are_undone_and_redone(
     while operations := store.operations.list(undone=True, limit=1):
         store.operations.redo(operations[0].operation)
     assert every(store) == last
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(CHANGES, min_size=1, max_size=12))
+def test_undo_and_redo_of_any_operation_lead_to_the_same_state(
+    open_store: Callable[..., MemoryStore], tmp_path: Path, changes: list[tuple[Any, ...]]
+) -> None:
+    store = open_store(tmp_path / str(next(_numbers)), project="app")
+    for kind, *about in changes:
+        with suppress(ConflictError):
+            change(store, kind, *about)
+    before = every(store)
+    for operation in store.operations.list(undone=False):
+        with suppress(ConflictError):
+            store.operations.undo(operation.operation)
+            store.operations.redo(operation.operation)
+        assert every(store) == before

@@ -13,6 +13,7 @@ _LONGEST_VALUE: Final = 40
 _NONE: Final = "none"
 _IMPLIED: Final = {
     "archive": "status",
+    "upkeep": "status",
     "supersede": "status",
     "pin": "pinned",
     "unpin": "pinned",

@@ -37,6 +37,7 @@ _DONE: Final = {
     "update": "updated",
     "supersede": "replaced",
     "archive": "archived",
+    "upkeep": "put away by age or as a duplicate",
     "restore": "restored",
     "delete": "deleted",
     "pin": "pinned",

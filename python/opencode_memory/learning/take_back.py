@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MACHINES: Final = frozenset({Trust.EXTRACTED, Trust.AGENT})
 _UNDO_KINDS: Final = frozenset({"undo", "redo"})
+_UPKEEP: Final = "upkeep:"
 _MOST_STEPS: Final = 100
 """Changes of memories that are undone one after another; each is one of a message of the same session."""
 _log: Final = logging.getLogger(__name__)
@@ -75,7 +76,12 @@ def _undo(store: MemoryStore, found: Iterable[tuple[str, int]], kept: set[str]) 
 
 def _find_operation(store: MemoryStore, memory: Memory) -> int | None:
     """Return the operation that stored a memory's text from its message; None if the memory was changed since."""
-    changes = [change for change in store.history(memory.id) if not change.undone and change.kind not in _UNDO_KINDS]
+    changes = [
+        change
+        for change in store.history(memory.id)
+        # What the program did by itself, for example to a duplicate, is nobody's change.
+        if not change.undone and change.kind not in _UNDO_KINDS and not change.kind.startswith(_UPKEEP)
+    ]
     if not changes or changes[-1].actor not in _MACHINES:
         return None
     last, source = changes[-1], (memory.source.session, memory.source.message)

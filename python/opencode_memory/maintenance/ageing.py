@@ -37,7 +37,7 @@ def age(store: MemoryStore, *, at: datetime) -> int:
     ):
         old = [memory.id for memory in _find_old(store, category, at - timedelta(days=days))]
         for start in range(0, len(old), _PAGE):
-            archived += len(store.archive(old[start : start + _PAGE], reason=reason))
+            archived += len(store.operations.archive_in_upkeep(old[start : start + _PAGE], reason))
     return archived
 
 
@@ -57,4 +57,6 @@ def was_restored(store: MemoryStore, memory: Memory) -> bool:
     """Return whether a memory was restored after it was archived; it must not be archived again automatically."""
     entries = store.history(memory.id)
     # In the history, the reason follows the kind.
-    return any(entry.kind == "restore" or (entry.kind.startswith("archive") and entry.undone) for entry in entries)
+    return any(
+        entry.kind == "restore" or (entry.kind.startswith(("archive", "upkeep")) and entry.undone) for entry in entries
+    )

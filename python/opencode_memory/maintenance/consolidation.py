@@ -78,8 +78,10 @@ def propose(store: MemoryStore, *, project: str | None, days_stale: int, at: dat
     )
 
 
-def apply(store: MemoryStore, proposal: Proposal) -> list[Memory]:
+def apply(store: MemoryStore, proposal: Proposal, *, in_upkeep: bool = False) -> list[Memory]:
     """Archive stale memories and the weaker memory of each duplicate pair; return the archived memories.
+
+    With ``in_upkeep`` nobody asked for this, so it does not stop an undo of earlier changes.
 
     In a chain of duplicates one memory stays: a memory that is archived in favour of another does not archive a third.
     """
@@ -88,6 +90,12 @@ def apply(store: MemoryStore, proposal: Proposal) -> list[Memory]:
     for pair in proposal.duplicates:
         if pair.keep.id not in reasons:
             reasons.setdefault(pair.archive.id, f"duplicate of {pair.keep.id}")
+    if in_upkeep:
+        return [
+            memory
+            for memory_id, reason in reasons.items()
+            for memory in store.operations.archive_in_upkeep([memory_id], reason)
+        ]
     return [memory for memory_id, reason in reasons.items() for memory in store.archive(memory_id, reason=reason)]
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import HistoryEntry, Operation, Trust
+from opencode_memory.models import HistoryEntry, Memory, Operation, Trust
 from opencode_memory.store import arguments, records
 from opencode_memory.store.snapshots import temporary_copy
 
@@ -55,8 +55,18 @@ class Operations:
         found = self._engine.operations(project, None if actor is None else actor.value, undone, before, limit)
         return [records.operation(one) for one in found]
 
+    def archive_in_upkeep(self, ids: Sequence[str], reason: str) -> builtins.list[Memory]:
+        """Archive memories because the program keeps the store tidy, not because somebody wants it.
+
+        An undo of earlier changes takes this back as well. An archive by ``MemoryStore.archive`` would stop it.
+        """
+        return self._engine.archive_in_upkeep(arguments.ids(ids), arguments.text(reason, field="reason"))
+
     def undo(self, operation: int) -> builtins.list[HistoryEntry]:
-        """Undo all changes of an operation; return them, the newest first.
+        """Undo all changes of an operation, and what the program did to their memories by itself since.
+
+        Returns:
+            The undone changes, the newest first.
 
         Raises:
             NotFoundError: There is no such operation, or it was undone.
@@ -88,6 +98,8 @@ class Operations:
 
     def redo(self, operation: int) -> builtins.list[HistoryEntry]:
         """Bring back all changes of an operation that was undone; return the changes that had taken it back.
+
+        What the program did to their memories by itself after the undo is taken back.
 
         Raises:
             NotFoundError: There is no such operation, or it was not undone.

@@ -138,7 +138,8 @@ def _consolidate(work: Work) -> None:
     for project in (None, *work.store.projects.names()):
         proposal = consolidation.propose(work.store, project=project, days_stale=_STALE_DAYS, at=work.at)
         learned = tuple(pair for pair in proposal.duplicates if _may_archive(work.store, pair))
-        consolidation.apply(work.store, consolidation.Proposal(stale=(), duplicates=learned, contradictions=(), more=0))
+        proposal = consolidation.Proposal(stale=(), duplicates=learned, contradictions=(), more=0)
+        consolidation.apply(work.store, proposal, in_upkeep=True)
         work.renew_lease()
 
 

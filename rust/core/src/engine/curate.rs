@@ -65,12 +65,21 @@ impl Engine {
 
     /// Archive memories; `restore` reverses it.
     pub fn archive(&self, ids: &[String], reason: Option<&str>) -> Result<Vec<Memory>> {
-        let mut kind = "archive".to_owned();
+        self.put_away("archive", ids, reason)
+    }
+
+    /// Archive memories because the program keeps the store tidy. This does not stop an undo of earlier changes.
+    pub fn archive_in_upkeep(&self, ids: &[String], reason: &str) -> Result<Vec<Memory>> {
+        self.put_away(history::UPKEEP, ids, Some(reason))
+    }
+
+    fn put_away(&self, kind: &str, ids: &[String], reason: Option<&str>) -> Result<Vec<Memory>> {
+        let mut kind = kind.to_owned();
         if let Some(reason) = reason {
             validate::name("reason", reason)?;
             let mut reason = one_line(reason);
             redaction::Kinds::default().clean(&mut reason);
-            kind = format!("archive: {reason}");
+            kind = format!("{kind}: {reason}");
         }
         self.change(&self.resolve_ids(ids)?, &kind, |_, before| {
             Ok(Some(Memory { status: Status::Archived, ..before.clone() }))

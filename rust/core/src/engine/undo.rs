@@ -1,4 +1,8 @@
 //! Undo of the last change, of one memory or of an operation, and redo. Both are also changes and are in the history.
+//!
+//! What the program did by itself since, for example archived an old memory, stops neither of them: it is taken back too.
+
+use rustc_hash::FxHashSet;
 
 use super::Engine;
 use crate::error::{Error, Result};
@@ -6,6 +10,7 @@ use crate::model::report::Operation;
 use crate::model::{Memory, Status};
 use crate::store::history::{self, Recorded};
 use crate::store::operation::{self, Wanted};
+use crate::store::replaced::Finder;
 use crate::store::{WriteTx, memory, project_merge};
 
 impl Engine {
@@ -19,7 +24,7 @@ impl Engine {
                     None => Err(Error::not_found("change", "to undo")),
                     Some(change) => {
                         write.part_projects(change.operation)?;
-                        Ok(Chosen::from(changes))
+                        Chosen::of_operation(write, changes)
                     }
                 }
             }),
@@ -39,7 +44,7 @@ impl Engine {
                 return Err(Error::not_found("operation to undo", operation.to_string()));
             }
             write.part_projects(operation)?;
-            Ok(Chosen::from(changes))
+            Chosen::of_operation(write, changes)
         })
     }
 
@@ -71,17 +76,23 @@ impl Engine {
     /// If `operation` is given, each of these changes must belong to it. So an undo that was decided on before another
     /// change came in does not undo that change.
     pub fn undo_each(&self, ids: &[String], operation: Option<i64>) -> Result<Vec<Recorded>> {
+        let mut known = FxHashSet::default();
         let mut full: Vec<String> = Vec::with_capacity(ids.len());
         for id in ids {
             let id = self.resolve_historic_id(id)?;
-            if !full.contains(&id) {
+            if known.insert(id.clone()) {
                 full.push(id);
             }
         }
         self.take_back_all(|write| {
             let mut chosen = Chosen::default();
+            let mut finder = Finder::default();
             for id in &full {
-                let change = history::last_of(write, id)?.ok_or_else(|| Error::not_found("change", id.clone()))?;
+                let change = match operation {
+                    Some(_) => history::last_but_upkeep(write, id)?,
+                    None => history::last_of(write, id)?,
+                };
+                let change = change.ok_or_else(|| Error::not_found("change", id.clone()))?;
                 if operation.is_some_and(|expected| expected != change.operation) {
                     return Err(Error::Conflict(format!("memory {id} was changed again since ({})", change.kind)));
                 }
@@ -91,16 +102,10 @@ impl Engine {
                          or edit the project of this memory"
                     )));
                 }
-                // Bring back the memories that the undone statement replaced. Otherwise they would stay superseded by a
-                // memory that is gone.
-                let replaced = history::replaced_by(write, &change)?;
-                chosen.changes.extend(replaced.into_iter().filter(|other| !full.contains(&other.id)));
-                let changed = history::replaced_and_changed(write, &change)?;
-                chosen.replaced.extend(changed.into_iter().filter(|other| !full.contains(&other.id)));
+                chosen.add_replaced(write, &mut finder, &change, |replaced| !known.contains(&replaced.id))?;
                 chosen.changes.push(change);
             }
-            // The newest first: an import makes the older memory give up its topic before it stores the newer one.
-            chosen.changes.sort_by_key(|change| std::cmp::Reverse(change.seq));
+            chosen.sort();
             Ok(chosen)
         })
     }
@@ -109,13 +114,15 @@ impl Engine {
         let shared = self.enter()?;
         let undone = shared.store.write(&shared.clock, self.writer(), |write| {
             let Chosen { changes, replaced } = choose(write)?;
-            for change in &changes {
-                undo_change(write, change)?;
+            let mut undone = Vec::with_capacity(changes.len());
+            for change in changes {
+                undone.extend(undo_change(write, &change)?);
+                undone.push(change);
             }
             for other in &replaced {
                 bring_back(write, other)?;
             }
-            Ok(changes)
+            Ok(undone)
         })?;
         shared.indexer.notify();
         Ok(undone)
@@ -150,21 +157,61 @@ struct Chosen {
     replaced: Vec<Recorded>,
 }
 
-impl From<Vec<Recorded>> for Chosen {
-    fn from(changes: Vec<Recorded>) -> Self {
-        Self { changes, replaced: Vec::new() }
+impl Chosen {
+    /// The changes of an operation, and those by which the program replaced other memories with what it created.
+    fn of_operation(write: &WriteTx<'_>, changes: Vec<Recorded>) -> Result<Self> {
+        let own: FxHashSet<i64> = changes.iter().map(|change| change.seq).collect();
+        let mut chosen = Self::default();
+        let mut finder = Finder::default();
+        for change in &changes {
+            if change.before.is_none() {
+                chosen.add_replaced(write, &mut finder, change, |replaced| !own.contains(&replaced.seq))?;
+            }
+        }
+        chosen.changes.extend(changes);
+        chosen.sort();
+        Ok(chosen)
+    }
+
+    /// Add the changes by which the changed memory replaced others.
+    fn add_replaced(
+        &mut self,
+        write: &WriteTx<'_>,
+        finder: &mut Finder,
+        change: &Recorded,
+        is_wanted: impl Fn(&Recorded) -> bool,
+    ) -> Result<()> {
+        for found in finder.find(write, change)? {
+            if is_wanted(&found.change) {
+                if found.is_last { &mut self.changes } else { &mut self.replaced }.push(found.change);
+            }
+        }
+        Ok(())
+    }
+
+    /// Put the newest first: an import makes the older memory give up its topic before it stores the newer one.
+    fn sort(&mut self) {
+        self.changes.sort_by_key(|change| std::cmp::Reverse(change.seq));
     }
 }
 
-fn undo_change(write: &WriteTx<'_>, change: &Recorded) -> Result<()> {
+/// Undo a change, and what the program did to its memory by itself since; returns the latter, newest first.
+///
+/// One row of the history takes back all of it, so that `redo` brings back the state before the undo.
+fn undo_change(write: &WriteTx<'_>, change: &Recorded) -> Result<Vec<Recorded>> {
     if let Some(later) = history::changed_after(write, change)? {
         return Err(Error::Conflict(format!(
             "memory {} was changed again since ({later}); undo that change first",
             change.id
         )));
     }
+    let upkeep = history::upkeep_after(write, change)?;
     let by = put_back(write, change, "undo")?;
-    write.mark_undone(change.seq, by)
+    for later in &upkeep {
+        write.mark_undone(later.seq, by)?;
+    }
+    write.mark_undone(change.seq, by)?;
+    Ok(upkeep)
 }
 
 /// Make a replaced memory active again that was changed since, for example pinned. Its later changes stay.
@@ -179,6 +226,14 @@ fn bring_back(write: &WriteTx<'_>, supersede: &Recorded) -> Result<()> {
 fn redo_change(write: &WriteTx<'_>, undo: &Recorded) -> Result<()> {
     if history::has_later(write, undo)? {
         return Err(Error::Conflict(format!("memory {} was changed since it was undone", undo.id)));
+    }
+    let upkeep = history::upkeep_after(write, undo)?;
+    if !upkeep.is_empty() {
+        // The program changed the memory by itself after the undo. That is undone first, so that it can be redone.
+        let by = write.record(&undo.id, "undo", memory::by_id(write, &undo.id)?.as_ref())?;
+        for later in &upkeep {
+            write.mark_undone(later.seq, by)?;
+        }
     }
     let by = put_back(write, undo, "redo")?;
     write.mark_redone(undo)?;

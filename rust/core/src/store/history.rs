@@ -49,7 +49,18 @@ const IS_NOTE: &str = "kind = 'create' AND operation > 0 \
 /// Changes that take back others, or bring them back.
 const IS_TURN: &str = "kind IN ('undo', 'redo')";
 
-const SELECT: &str = "SELECT seq, operation, memory, at, kind, actor, undone_by, before FROM history";
+/// The kind of a change by which the program puts memories away by itself; a reason follows it.
+pub const UPKEEP: &str = "upkeep";
+
+/// Changes that the program made by itself: ageing, removal of duplicates, and comparison of vectors, whose operations
+/// only supersede. Otherwise they would stop the undo of what people did before. Earlier versions archived old memories
+/// with the two reasons.
+const IS_UPKEEP: &str = "(kind LIKE 'upkeep:%' \
+     OR kind IN ('archive: older than 180 days', 'archive: resolved more than 90 days ago') \
+     OR kind = 'supersede' AND operation > 0 AND NOT EXISTS (\
+         SELECT 1 FROM history other WHERE other.operation = history.operation AND other.kind <> 'supersede'))";
+
+pub(super) const SELECT: &str = "SELECT seq, operation, memory, at, kind, actor, undone_by, before FROM history";
 
 /// Columns as they are stored, before numbers and JSON are read.
 type Columns = (i64, i64, String, i64, String, i64, Option<i64>, Option<String>);
@@ -141,11 +152,14 @@ pub fn undos_of(connection: &Connection, operation: i64) -> Result<Vec<Recorded>
     collect(connection, tail, [operation])
 }
 
-/// Whether a memory was changed after a change. An undo that was redone since leaves no change.
+/// Whether a memory was changed after a change, except by the program itself. An undo that was redone since leaves no
+/// change.
 pub fn has_later(connection: &Connection, change: &Recorded) -> Result<bool> {
-    let sql = "SELECT EXISTS(SELECT 1 FROM history WHERE memory = ?1 AND seq > ?2 \
-               AND undone_by IS NULL AND kind <> 'redo')";
-    Ok(connection.prepare_cached(sql)?.query_row((&change.id, change.seq), |row| row.get(0))?)
+    let sql = format!(
+        "SELECT EXISTS(SELECT 1 FROM history WHERE memory = ?1 AND seq > ?2 \
+         AND undone_by IS NULL AND kind <> 'redo' AND NOT {IS_UPKEEP})"
+    );
+    Ok(connection.prepare_cached(&sql)?.query_row((&change.id, change.seq), |row| row.get(0))?)
 }
 
 /// What the versions of a memory before its changes say, and where it was said. Damaged versions are left out.
@@ -180,63 +194,34 @@ pub fn has_waited(connection: &Connection, id: &str) -> Result<bool> {
 
 /// The last change of one memory that was not taken back.
 pub fn last_of(connection: &Connection, id: &str) -> Result<Option<Recorded>> {
-    let found = collect(
-        connection,
-        &format!("WHERE memory = ?1 AND undone_by IS NULL AND NOT {IS_TURN} ORDER BY seq DESC LIMIT 1"),
-        [id],
-    )?;
-    Ok(found.into_iter().next())
+    let tail = format!("WHERE memory = ?1 AND undone_by IS NULL AND NOT {IS_TURN} ORDER BY seq DESC LIMIT 1");
+    Ok(collect(connection, &tail, [id])?.into_iter().next())
 }
 
-/// The changes by which the changed memory replaced others that it still replaces: those of the same operation, and all
-/// of them if the change created the memory.
-pub fn replaced_by(connection: &Connection, change: &Recorded) -> Result<Vec<Recorded>> {
-    let tail = if change.before.is_none() { all_replaced() } else { replaced_at_once() };
-    collect(connection, &tail, (change.operation, &change.id))
+/// The last change of one memory that was not taken back and that the program did not make by itself.
+pub fn last_but_upkeep(connection: &Connection, id: &str) -> Result<Option<Recorded>> {
+    let tail = format!(
+        "WHERE memory = ?1 AND undone_by IS NULL AND NOT {IS_TURN} AND NOT {IS_UPKEEP} ORDER BY seq DESC LIMIT 1"
+    );
+    Ok(collect(connection, &tail, [id])?.into_iter().next())
 }
 
-/// The changes by which a memory that a change created replaced others that were changed since, and are still replaced.
-pub fn replaced_and_changed(connection: &Connection, change: &Recorded) -> Result<Vec<Recorded>> {
-    if change.before.is_some() {
-        return Ok(Vec::new());
-    }
-    collect(connection, &replaced_before_others(), (change.operation, &change.id))
+/// What the program did by itself to a memory after a change and was not taken back, newest first.
+pub fn upkeep_after(connection: &Connection, change: &Recorded) -> Result<Vec<Recorded>> {
+    let tail = format!(
+        "WHERE memory = ?1 AND seq > ?2 AND undone_by IS NULL AND operation > 0 AND {IS_UPKEEP} ORDER BY seq DESC"
+    );
+    collect(connection, &tail, (&change.id, change.seq))
 }
 
-/// Memories that the memory ?2 has replaced. They have a link, or were replaced by the operation ?1, as an import does.
-/// Without these two sources, the statement would read all memories.
-const REPLACED: &str = "SELECT id FROM memory WHERE superseded_by = ?2 AND id <> ?2 AND id IN (\
-         SELECT memory FROM history WHERE operation = ?1 AND kind = 'supersede' \
-         UNION SELECT target FROM link INDEXED BY subject_link_by_source WHERE source = ?2 AND kind = 'supersedes')";
-
-const IS_LAST: &str = "seq = (SELECT max(seq) FROM history later WHERE later.memory = history.memory)";
-
-fn replaced_at_once() -> String {
-    format!(
-        "WHERE operation = ?1 AND kind = 'supersede' AND undone_by IS NULL AND memory IN ({REPLACED}) AND {IS_LAST} \
-         ORDER BY seq DESC"
-    )
-}
-
-fn all_replaced() -> String {
-    format!("WHERE kind = 'supersede' AND undone_by IS NULL AND memory IN ({REPLACED}) AND {IS_LAST} ORDER BY seq DESC")
-}
-
-fn replaced_before_others() -> String {
-    format!(
-        "WHERE kind = 'supersede' AND undone_by IS NULL AND memory IN ({REPLACED}) AND NOT ({IS_LAST}) \
-         AND seq = (SELECT max(seq) FROM history other WHERE other.memory = history.memory \
-                    AND other.kind = 'supersede' AND other.undone_by IS NULL) ORDER BY seq DESC"
-    )
-}
-
-/// The next change of a memory after a change, if any, without undone changes and the undo itself.
+/// The next change of a memory after a change, if any, without undone changes, the undo itself, and what the program did
+/// by itself.
 pub fn changed_after(connection: &Connection, change: &Recorded) -> Result<Option<String>> {
     // The past that an import brought is recorded after the import, but lies before it.
     Ok(connection
         .prepare_cached(&format!(
             "SELECT kind FROM history WHERE memory = ?1 AND seq > ?2 AND undone_by IS NULL AND NOT {IS_TURN} \
-             AND (operation > 0 OR ?3 < 0) ORDER BY seq LIMIT 1"
+             AND NOT {IS_UPKEEP} AND (operation > 0 OR ?3 < 0) ORDER BY seq LIMIT 1"
         ))?
         .query_row((&change.id, change.seq, change.operation), |row| row.get(0))
         .optional()?)
@@ -336,51 +321,4 @@ pub fn ids_like(connection: &Connection, part: &str) -> Result<Vec<String>> {
     )?;
     let rows = statement.query_map([part], |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
-}
-
-#[cfg(test)]
-mod tests {
-    use rusqlite::StatementStatus;
-
-    use super::*;
-    use crate::clock::Clock;
-    use crate::engine::{Engine, Options};
-    use crate::model::NewMemory;
-    use crate::store::Store;
-
-    /// Steps of `SQLite` to find the memories that a memory has replaced, in a store of `others` other memories.
-    fn steps(others: usize) -> i32 {
-        let folder = tempfile::tempdir().unwrap();
-        let options = Options { background: false, ..Options::default() };
-        let engine = Engine::open(folder.path(), options, Clock::fixed(1)).unwrap();
-        engine.remember_many((0..others).map(|number| NewMemory::new(format!("note {number}"))).collect()).unwrap();
-        let older = engine.remember(NewMemory::new("an older note")).unwrap().id;
-        let newer = engine.remember(NewMemory::new("a newer note")).unwrap().id;
-        let before = engine.get(&older).unwrap();
-        let store = Store::open(folder.path(), false, 1).unwrap();
-        let past = Memory { status: Status::Superseded, superseded_by: Some(newer.clone()), ..before.clone() };
-        let replace = |write: &WriteTx<'_>| {
-            write.record(&older, "supersede", Some(&before))?;
-            write.replace(&before, &past)?;
-            write.link(&newer, &older, "supersedes", 1.0, "")
-        };
-        store.write(&Clock::fixed(1), Trust::User, replace).unwrap();
-        let at = store.read().unwrap();
-        let created = last_of(&at, &newer).unwrap().unwrap();
-        assert_eq!(replaced_by(&at, &created).unwrap().len(), 1);
-        assert_eq!(replaced_and_changed(&at, &created).unwrap().len(), 0);
-        let edited = Recorded { before: Some(engine.get(&newer).unwrap()), ..created };
-        assert_eq!(replaced_by(&at, &edited).unwrap().len(), 0, "it was replaced by another operation");
-        let steps = |tail: String| {
-            let statement = at.prepare_cached(&format!("{SELECT} {tail}")).unwrap();
-            statement.get_status(StatementStatus::VmStep)
-        };
-        steps(all_replaced()) + steps(replaced_at_once()) + steps(replaced_before_others())
-    }
-
-    #[test]
-    fn other_memories_cost_an_undo_nothing() {
-        let (few, many) = (steps(10), steps(500));
-        assert!(few > 0 && many < 2 * few, "{few} steps beside 10 memories, {many} beside 500");
-    }
 }

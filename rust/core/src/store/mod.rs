@@ -30,6 +30,7 @@ pub mod project_merge;
 pub mod purge;
 mod quoted;
 pub mod recovery;
+pub mod replaced;
 pub mod retention;
 pub mod scale;
 pub mod schema;

@@ -60,6 +60,10 @@ impl Engine {
         self.run_change(py, || self.core.archive(&ids, reason.as_deref()))
     }
 
+    fn archive_in_upkeep<'py>(&self, py: Python<'py>, ids: Vec<String>, reason: &str) -> PyResult<Objects<'py>> {
+        self.run_change(py, || self.core.archive_in_upkeep(&ids, reason))
+    }
+
     fn restore<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Objects<'py>> {
         self.run_change(py, || self.core.restore(&ids))
     }
