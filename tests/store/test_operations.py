@@ -144,3 +144,34 @@ def test_history_names_the_writer_of_the_view(store: MemoryStore) -> None:
     id = store.acting_as(Trust.AGENT).remember("by an agent").id
     store.pin(id)
     assert [change.actor for change in store.history(id)] == [Trust.AGENT, Trust.USER]
+
+
+def test_texts_of_other_projects_in_the_same_operation_are_not_shown(store: MemoryStore) -> None:
+    together = store.in_one_operation()
+    there = together.remember("there", project="other").id
+    together.remember_many([{"content": "here", "project": "app"}, {"content": "everywhere", "scope": "global"}])
+    together.archive(there, reason="walrus")
+    [one] = store.operations.list(project="app")
+    assert [change.after.content for change in one.changes if change.after] == ["here", "everywhere"]
+    assert one.kinds == (("create", 3), ("archive", 1))
+    [one] = store.operations.list(project="other")
+    assert [change.after.content for change in one.changes if change.after] == ["there", "everywhere", "there"]
+    assert one.kinds == (("create", 3), ("archive: walrus", 1))
+
+
+def test_operation_with_many_changes_of_other_projects_is_found(store: MemoryStore) -> None:
+    texts = [{"content": f"number {n}", "project": "other"} for n in range(60)]
+    store.remember_many([*texts, {"content": "here", "project": "app"}])
+    [one] = store.operations.list(project="app")
+    assert (one.size, [change.after.content for change in one.changes if change.after]) == (61, ["here"])
+    assert numbers(store, project="third") == []
+
+
+@pytest.mark.parametrize("project", ["app", "other"])
+def test_moved_memory_belongs_to_both_projects(store: MemoryStore, project: str) -> None:
+    id = store.remember("a crimson walrus", project="app").id
+    store.edit(id, project="other")
+    moved, created = numbers(store)
+    store.edit(id, content="an azure heron")
+    edited = numbers(store)[0]
+    assert numbers(store, project=project) == ([moved, created] if project == "app" else [edited, moved])

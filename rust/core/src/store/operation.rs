@@ -1,5 +1,8 @@
 //! Operations: changes that were made together, as people see them in a log.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OptionalExtension};
 
 use super::history;
@@ -7,10 +10,22 @@ use crate::error::Result;
 use crate::model::Trust;
 use crate::model::report::Operation;
 
-/// Changes of an operation that are read to find its projects and to show it.
-const SAMPLE: usize = 50;
 /// Changes of an operation that a caller gets.
 const SHOWN: usize = 10;
+
+/// Whether a change concerns the project ?2, or every project if that is NULL: the memory is of the project, or global,
+/// before the change or after it. The latter is the state before its next change, or the present one. The past that an
+/// import brought is recorded after the import, but lies before it. Damaged versions are of no project.
+///
+/// `SQLite` decides it, because most changes of a large store are of other projects, and reading their memories takes long.
+const CONCERNS: &str = "(?2 IS NULL \
+     OR CASE WHEN json_valid(before) THEN ifnull(before ->> '$.project', ?2) = ?2 ELSE 0 END \
+     OR coalesce(\
+         (SELECT CASE WHEN json_valid(next.before) THEN ifnull(next.before ->> '$.project', ?2) = ?2 ELSE 0 END \
+          FROM history next WHERE next.memory = history.memory AND next.seq > history.seq \
+          AND (next.operation > 0 OR history.operation < 0) ORDER BY next.seq LIMIT 1), \
+         EXISTS (SELECT 1 FROM memory WHERE id = history.memory AND (project = 0 \
+             OR project = (SELECT project.id FROM project WHERE project.name = ?2)))))";
 
 /// Which operations are wanted.
 #[derive(Debug, Clone, Default)]
@@ -49,34 +64,45 @@ pub fn list(connection: &Connection, wanted: &Wanted, limit: usize) -> Result<Ve
     Ok(found)
 }
 
-/// An operation by its number; `None` if there is none, or if it concerns another project.
+/// An operation by its number, with those of its changes that concern the project; `None` if there are none.
 pub fn read(connection: &Connection, operation: i64, project: Option<&str>) -> Result<Option<Operation>> {
-    let sample =
-        history::collect(connection, &format!("WHERE operation = ?1 ORDER BY seq LIMIT {SAMPLE}"), [operation])?;
-    let Some(first) = sample.first() else { return Ok(None) };
+    let tail = format!("WHERE operation = ?1 AND {CONCERNS} ORDER BY seq LIMIT {SHOWN}");
+    let shown = history::collect(connection, &tail, (operation, project))?;
+    let Some(first) = shown.first() else { return Ok(None) };
     let (at, actor) = (first.at, first.actor);
-    let mut changes = Vec::new();
-    let mut concerns = project.is_none();
-    for row in sample {
-        let change = history::with_after(connection, row)?;
-        let places = [&change.before, &change.after].into_iter().flatten().map(|memory| memory.project.as_deref());
-        concerns |= places.into_iter().any(|place| place.is_none() || place == project);
-        changes.push(change);
-    }
-    if !concerns {
-        return Ok(None);
-    }
-    changes.truncate(SHOWN);
-    let mut statement = connection.prepare_cached(
-        "SELECT kind, count(*) FROM history WHERE operation = ?1 GROUP BY kind ORDER BY count(*) DESC, kind",
-    )?;
-    let kinds = statement
-        .query_map([operation], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs() as usize)))?
-        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let changes = shown.into_iter().map(|row| history::with_after(connection, row)).collect::<Result<_>>()?;
+    let kinds = count_kinds(connection, operation, project)?;
     let undone = connection
         .prepare_cached("SELECT 1 FROM history WHERE operation = ?1 AND undone_by IS NULL LIMIT 1")?
         .query_row([operation], |_| Ok(()))
         .optional()?
         .is_none();
     Ok(Some(Operation { operation, at, actor, kinds, undone, changes }))
+}
+
+/// How many changes of an operation there are of each kind, the most first. An undo takes back all of them, so those of
+/// other projects count too, but without the reason that somebody gave for them.
+fn count_kinds(connection: &Connection, operation: i64, project: Option<&str>) -> Result<Vec<(String, usize)>> {
+    let mut statement =
+        connection.prepare_cached("SELECT kind, count(*) FROM history WHERE operation = ?1 GROUP BY kind")?;
+    let rows =
+        statement.query_map([operation], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs() as usize)))?;
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for row in rows {
+        let (kind, count): (String, usize) = row?;
+        let shown = match kind.split_once(':') {
+            Some((plain, _)) if !is_shown(connection, operation, project, &kind)? => plain.to_owned(),
+            _ => kind,
+        };
+        *counts.entry(shown).or_default() += count;
+    }
+    let mut kinds: Vec<(String, usize)> = counts.into_iter().collect();
+    kinds.sort_by_key(|(_, count)| Reverse(*count));
+    Ok(kinds)
+}
+
+/// Whether a change of this kind in an operation concerns the project.
+fn is_shown(connection: &Connection, operation: i64, project: Option<&str>, kind: &str) -> Result<bool> {
+    let sql = format!("SELECT 1 FROM history WHERE operation = ?1 AND kind = ?3 AND {CONCERNS} LIMIT 1");
+    Ok(connection.prepare_cached(&sql)?.query_row((operation, project, kind), |_| Ok(())).optional()?.is_some())
 }
