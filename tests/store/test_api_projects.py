@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -388,3 +390,42 @@ def test_project_of_an_earlier_version_with_control_characters_can_be_used_and_r
         store.remember("seal")
         store.projects.rename("a\npp", "app")
         assert len(store.for_project("app").list()) == 2
+
+
+def test_deleted_value_does_not_come_back_with_the_undo_of_merges(store: MemoryStore, tmp_path: Path) -> None:
+    store.remember("a walrus", project="first")
+    store.for_project("first").kv.set("gone", "a secret word", ttl_seconds=None)
+    store.for_project("first").kv.set("both", "of the first", ttl_seconds=None)
+    set_clock(store, NOW_MS + 1)
+    store.remember("a heron", project="second")
+    store.for_project("second").kv.set("both", "of the second", ttl_seconds=None)
+    merges = []
+    for source, target in (("first", "second"), ("second", "app")):
+        store.remember("here", project=target)
+        store.projects.merge(source, target)
+        merges.append(store.operations.list(limit=1)[0].operation)
+    store.kv.set("gone", "another secret word", ttl_seconds=None)
+    assert store.kv.delete("gone")
+    assert store.kv.delete("both")
+    for operation in reversed(merges):
+        store.operations.undo(operation)
+    for project in ("first", "second", "app"):
+        assert store.for_project(project).kv.get("gone") is None
+    # Only the value of the second project was in the merged project, so only that one was deleted.
+    assert store.for_project("second").kv.get("both") is None
+    assert store.for_project("first").kv.get("both") == "of the first"
+
+
+def test_expired_value_is_removed_from_the_record_of_a_merge(store: MemoryStore) -> None:
+    store.remember("a walrus", project="other")
+    store.for_project("other").kv.set("short", "a secret word", ttl_seconds=1)
+    store.for_project("other").kv.set("long", "a word", ttl_seconds=None)
+    store.remember("here")
+    store.projects.merge("other", "app")
+    set_clock(store, NOW_MS + 2_000)
+    store.maintain()
+    store.close()
+    with closing(sqlite3.connect(store.data_dir / "store.db")) as connection:
+        [(rows,)] = connection.execute("SELECT rows FROM project_merge")
+    assert "a secret word" not in rows
+    assert "a word" in rows

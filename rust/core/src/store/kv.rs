@@ -50,15 +50,22 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Delete a value; whether there was a live one.
+    /// Delete a value; whether there was a live one. The undo of a merge of projects does not bring it back.
     pub fn kv_delete(&self, project: i64, name: &str) -> Result<bool> {
         let live: bool = get(self, project, name, self.now_ms)?.is_some();
-        self.prepare_cached("DELETE FROM kv WHERE project = ?1 AND name = ?2")?.execute((project, name))?;
+        let created_at: Option<i64> = self
+            .prepare_cached("DELETE FROM kv WHERE project = ?1 AND name = ?2 RETURNING created_at")?
+            .query_row((project, name), |row| row.get(0))
+            .optional()?;
+        if let Some(created_at) = created_at {
+            self.forget_merged_value(project, name, created_at)?;
+        }
         Ok(live)
     }
 
-    /// Delete expired values.
+    /// Delete expired values, also those that an undo of a merge of projects would bring back.
     pub fn kv_purge_expired(&self) -> Result<usize> {
+        self.forget_expired_merged_values()?;
         Ok(self.execute("DELETE FROM kv WHERE expires_at <= ?1", [self.now_ms])?)
     }
 }

@@ -50,8 +50,7 @@ impl WriteTx<'_> {
         }
         let rows = read_rows(self, source, target)?;
         if let Some(operation) = self.operation.get() {
-            let json = serde_json::to_string(&rows)
-                .map_err(|error| Error::invalid("project", format!("cannot be written as JSON: {error}")))?;
+            let json = to_json(&rows)?;
             self.execute(
                 "INSERT INTO project_merge(operation, source, target, rows) VALUES (?1, ?2, ?3, ?4)",
                 (operation, source_name, target, json),
@@ -102,6 +101,54 @@ impl WriteTx<'_> {
         self.return_rows(target, &rows)?;
         // Without its rows, the record says that the merge was undone.
         self.execute("UPDATE project_merge SET rows = '' WHERE operation = ?1", [operation])?;
+        Ok(())
+    }
+
+    /// Remove a value that was deleted from the records of the merges that had moved it into a project.
+    pub fn forget_merged_value(&self, project: i64, name: &str, created_at: i64) -> Result<()> {
+        let mut targets = vec![project];
+        while let Some(target) = targets.pop() {
+            for (operation, mut rows) in self.records("target = ?1", target)? {
+                let before = rows.values.len();
+                // A value that the target had under the same key is another one, with another time.
+                rows.values.retain(|(key, _, created, ..)| key != name || *created != created_at);
+                if rows.values.len() < before {
+                    self.rewrite(operation, &rows)?;
+                    // An earlier merge may have moved the value into the merged project.
+                    targets.push(rows.project);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Remove expired values from the records of merges.
+    pub fn forget_expired_merged_values(&self) -> Result<()> {
+        let has_expired = "EXISTS (SELECT 1 FROM json_each(rows, '$.values') WHERE value ->> '$[4]' <= ?1)";
+        for (operation, mut rows) in self.records(has_expired, self.now_ms)? {
+            rows.values.retain(|(.., expires_at)| expires_at.is_none_or(|end| end > self.now_ms));
+            self.rewrite(operation, &rows)?;
+        }
+        Ok(())
+    }
+
+    /// The merges that a condition with the parameter ?1 selects. Damaged records are left out, because nothing can be
+    /// brought back from them.
+    fn records(&self, condition: &str, parameter: i64) -> Result<Vec<(i64, Rows)>> {
+        let mut statement = self.prepare_cached(&format!(
+            "SELECT operation, rows FROM project_merge WHERE CASE WHEN json_valid(rows) THEN {condition} ELSE 0 END"
+        ))?;
+        let found = statement.query_map([parameter], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let found = found.collect::<rusqlite::Result<Vec<(i64, String)>>>()?;
+        Ok(found
+            .into_iter()
+            .filter_map(|(operation, json)| Some((operation, serde_json::from_str(&json).ok()?)))
+            .collect())
+    }
+
+    fn rewrite(&self, operation: i64, rows: &Rows) -> Result<()> {
+        let json = to_json(rows)?;
+        self.execute("UPDATE project_merge SET rows = ?2 WHERE operation = ?1", (operation, json))?;
         Ok(())
     }
 
@@ -159,6 +206,11 @@ impl WriteTx<'_> {
         }
         Ok(())
     }
+}
+
+fn to_json(rows: &Rows) -> Result<String> {
+    serde_json::to_string(rows)
+        .map_err(|error| Error::invalid("project", format!("cannot be written as JSON: {error}")))
 }
 
 /// The name of the project that an operation merged into another, if it did.
