@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from opencode_memory.learning import switches
+from opencode_memory.learning.digest import digester
 from opencode_memory.learning.digest.errors import DigestError
+from opencode_memory.learning.digest.memories import Writing, plan_writing
 from opencode_memory.learning.digest.queue import LEASE_SECONDS, LeaseLostError
 from opencode_memory.learning.digest.report import DropReason
 from opencode_memory.learning.extraction.events import SessionInfo
@@ -160,6 +163,23 @@ def test_lower_trust_never_replaces_higher(desk: Desk) -> None:
     assert desk.store.get(old).status is Status.ACTIVE
     linked = [{link.source, link.target} for link in desk.store.links(["contradicts"], project=PROJECT)]
     assert {old, *report.active} in linked
+
+
+def test_memory_that_is_deleted_while_an_answer_is_stored_costs_no_other_link(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ("Fonts are read at every request.", "Fonts are loaded from the disk.")
+    gone, stays = (desk.store.remember(text, project=PROJECT).id for text in texts)
+
+    def plan_and_delete(*args: Any, **options: Any) -> Writing:
+        planned = plan_writing(*args, **options)
+        desk.store.delete(gone)
+        return replace(planned, contradicted=((gone, stays),))
+
+    monkeypatch.setattr(digester, "plan_writing", plan_and_delete)
+    desk.digest(FINDING)
+    linked = [link.target for link in desk.store.links(["contradicts"], project=PROJECT)]
+    assert stays in linked
 
 
 def test_memory_that_the_user_archived_meanwhile_is_left_alone(desk: Desk) -> None:

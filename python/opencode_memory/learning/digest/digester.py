@@ -16,7 +16,7 @@ from opencode_memory.errors import NotFoundError
 from opencode_memory.learning.digest.answer import parse_answer
 from opencode_memory.learning.digest.candidates import Grounds, Judged, judge_items
 from opencode_memory.learning.digest.errors import DigestError
-from opencode_memory.learning.digest.memories import Writing, plan_writing, render_summary
+from opencode_memory.learning.digest.memories import plan_writing, render_summary
 from opencode_memory.learning.digest.prompt import (
     MAX_ANSWER_TOKENS,
     SYSTEM_PROMPT,
@@ -143,6 +143,11 @@ class Digester:
             due,
             Completion(
                 memories=writing.memories,
+                links=[
+                    (number, older, "contradicts", "a later session says otherwise")
+                    for number, contradicted in enumerate(writing.contradicted)
+                    for older in contradicted
+                ],
                 processed=tuple(dict.fromkeys(names)),
                 tokens=tokens,
                 model=model,
@@ -152,7 +157,6 @@ class Digester:
             ),
         )
         ids = [result.id for result in results]
-        self._link(writing, ids)
         self._queue.settle(due, self._archive, is_over=not is_partial)
         statuses = [
             Status.CANDIDATE if result.status is RememberStatus.KEPT else Status(memory.status)
@@ -204,11 +208,6 @@ class Digester:
             ShownMemory(name=f"m{number}", id=memory.id, content=clean_text(memory.content))
             for number, (_, memory) in enumerate(nearest, start=1)
         )
-
-    def _link(self, writing: Writing, ids: Sequence[str]) -> None:
-        for id_, older in zip(ids, writing.contradicted, strict=True):
-            for other in older:
-                self._store.link(id_, other, "contradicts", "a later session says otherwise")
 
     def _archive(self, ids: Sequence[str]) -> None:
         for id_ in ids:

@@ -131,6 +131,7 @@ class Completion:
 
     Attributes:
         memories: The memories.
+        links: Links from these memories, as ``Batch`` takes them.
         processed: Names of the messages that this digest covers; none may be written already.
         tokens: Tokens of the request and its answer.
         model: The model.
@@ -140,6 +141,7 @@ class Completion:
     """
 
     memories: Sequence[NewMemory] = ()
+    links: Sequence[tuple[int, str | int, str, str]] = ()
     processed: Sequence[str] = ()
     tokens: int = 0
     model: str = ""
@@ -399,6 +401,7 @@ class DigestQueue:
                 state=state,
                 processed=done.processed,
                 memories=done.memories,
+                links=done.links,
                 feed=_FEED,
                 progress=Progress(mark=state, cursor=None),
             )
