@@ -47,17 +47,25 @@ def note_undone(store: MemoryStore, session: str, undone: UndoneMessages, *, pro
             (memory.topic for memory in memories if memory.topic),
         )
         if state != before or memories:
-            forms = (memory.metadata.get("seen_as") for memory in memories)
             # A reader that has read the messages before must not process them any more.
             names = [name_message(session, message) for message in state.removed]
+            # A process may have died before it took the memories back. The next note must not count them down again.
+            forms: dict[str, list[object]] = {}
+            for memory in memories:
+                name = f"unseen:{session}:{memory.source.message}"
+                forms.setdefault(name, []).append(memory.metadata.get("seen_as"))
+            names += forms
             known = store.learning.are_processed(names)
+            fresh = [name for name, is_known in zip(names, known, strict=True) if not is_known]
             store.learning.write(
                 Batch(
                     session=session,
                     version=version,
                     state=state.trim().to_json(),
-                    processed=[name for name, is_known in zip(names, known, strict=True) if not is_known],
-                    sightings=[(project, form, -1) for form in forms if isinstance(form, str)],
+                    processed=fresh,
+                    sightings=[
+                        (project, form, -1) for name in fresh for form in forms.get(name, ()) if isinstance(form, str)
+                    ],
                 )
             )
         return state.removed

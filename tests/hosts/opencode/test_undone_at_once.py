@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from opencode_memory.learning.extraction.events import UndoneMessages
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.undone import note_undone
 from opencode_memory.models import Source
+from opencode_memory.store.learning_state import Batch
 from support.learning import make_reader
 from support.opencode import FakeOpenCode
 
@@ -128,3 +131,27 @@ def test_next_note_takes_back_what_a_dead_process_left(
             make_reader(store, fake.path).read(at_ms=LATE_MS)
     assert learned(store) == []
     assert SessionState.from_json(store.learning.open(SESSION)[1]).removed == ()
+
+
+def test_death_before_the_memory_is_taken_back_counts_its_statement_down_once(
+    store: MemoryStore, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.say("msg_1", LEDGER)
+    rest(store)
+    [memory] = store.list(project="*")
+    form = memory.metadata["seen_as"]
+    version, state = store.learning.open(SESSION)
+    # The user has said it three times in this session.
+    again = [(memory.project, form, 2)]
+    store.learning.write(Batch(session=SESSION, version=version, state=state, sightings=again))
+    session.undo("msg_1")
+    for _ in range(2):
+        with monkeypatch.context() as patched:
+            patched.setattr(MemoryStore, "undo", fail)
+            with pytest.raises(RuntimeError):
+                session.remove("msg_1")
+    session.undo(None)
+    assert learned(store) == []
+    store.close()
+    with closing(sqlite3.connect(store.data_dir / "store.db")) as connection:
+        assert connection.execute("SELECT times FROM sighting WHERE what = ?", (form,)).fetchall() == [(2,)]
