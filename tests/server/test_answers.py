@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from opencode_memory.models import Trust
 from opencode_memory.text.formatting import short_id
 from support.mcp import Agent, World
 
@@ -210,6 +211,18 @@ def test_archive_reason_stays_on_its_line(agent: Agent, tool: str) -> None:
     text = agent.ok(tool, **({"memory_ids": [id]} if tool == "undo" else {"memory_id": id})).text
     assert not re.search(r"^(\d+\. )?\[abcdef12\]", text, re.MULTILINE)
     assert "\x1b" not in text
+
+
+def test_undo_names_the_changes_of_the_operation_that_stay(agent: Agent, world: World) -> None:
+    ids = [agent.remember(f"walrus number {number}") for number in range(12)]
+    world.store.acting_as(Trust.AGENT).archive(ids)
+    number = world.store.operations.list(limit=1)[0].operation
+    for left in range(11, 0, -1):
+        answer = agent.ok("undo", memory_ids=[ids[left]])
+        assert answer.data["rest"] == [{"operation": number, "changes": left}]
+        assert f"`opencode-memory undo --operation {number}` takes back all of it." in answer.text
+    answer = agent.ok("undo", memory_ids=[ids[0]])
+    assert (answer.data["rest"], len(answer.text.splitlines())) == ([], 1)
 
 
 @pytest.mark.parametrize("field", ["topic", "tags", "entities", "session", "kind"])

@@ -14,7 +14,7 @@ import pytest
 
 from opencode_memory import ClosedError, MemoryStore, ProjectIdentity
 from opencode_memory.exchange import export_memories
-from opencode_memory.models import Turn
+from opencode_memory.models import HistoryEntry, Trust, Turn
 from opencode_memory.store.embedding_queue import embedding_turn
 from opencode_memory.store.jobs import Job, Jobs
 from opencode_memory.store.learning_state import Batch, LearningState, Progress
@@ -66,6 +66,19 @@ def _recall_turns(store: MemoryStore, _: str) -> object:
     store.turns.texts = _NoTexts()
     return store.turns.recall("x", select(default=None, zone=None), limit=1)
 
+
+_CHANGES = (
+    HistoryEntry(
+        operation=1,
+        id="x",
+        at=_NOW,
+        kind="edit",
+        actor=Trust.USER,
+        undone=True,
+        before=None,
+        after=None,
+    ),
+)
 
 _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "remember": lambda store, id: store.remember("x"),
@@ -142,6 +155,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "in_work_trees": lambda store, id: store.in_work_trees("app", ["/work/app"]).list(),
     "operations.archive_in_upkeep": lambda store, id: store.operations.archive_in_upkeep([id], "old"),
     "operations.list": lambda store, id: store.operations.list(),
+    "operations.count_rest": lambda store, id: store.operations.count_rest(_CHANGES),
     "operations.undo": lambda store, id: store.operations.undo(1),
     "operations.preview_undo": lambda store, id: store.operations.preview_undo(id),
     "operations.redo": lambda store, id: store.operations.redo(1),

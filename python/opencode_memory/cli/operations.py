@@ -6,7 +6,7 @@ agents wrote is never taken back by accident.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -21,6 +21,7 @@ from opencode_memory.errors import NotFoundError
 from opencode_memory.learning import rejections
 from opencode_memory.models import HistoryEntry, Operation, Trust
 from opencode_memory.store.memory_store import MemoryStore
+from opencode_memory.store.operations import Rest, describe_rest, rest_data
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count, short_id
@@ -95,9 +96,9 @@ def undo(run: Invocation, *, id: str | None, operation: int | None, everything: 
         if id is not None:
             if dry_run:
                 changes = store.operations.preview_undo(id)
-                return _preview(run, changes, _find_rest(store, changes, is_done=False))
+                return _preview(run, changes, store.operations.count_rest(changes, is_done=False))
             undone = rejections.undo(store, id)
-            rest = _find_rest(store, undone, is_done=True)
+            rest = store.operations.count_rest(undone)
         else:
             rest = {}  # All of an operation is undone.
             found = _find(run, store, operation, undone=False, everything=everything)
@@ -177,36 +178,15 @@ def _is_agreed(run: Invocation, found: Operation, what: str, *, dry_run: bool, y
     return found.size <= _ASKS_ABOVE or confirm(f"{what} {format_count(found.size, 'change')}", yes=yes)
 
 
-def _find_rest(store: MemoryStore, changes: Sequence[HistoryEntry], *, is_done: bool) -> Mapping[int, int]:
-    """Return how many changes were made together with these and stay, by operation.
-
-    Args:
-        store: The store.
-        changes: The changes of one memory, and of those that it replaced.
-        is_done: Whether they are undone already.
-    """
-    rest: dict[int, int] = {}
-    for operation in dict.fromkeys(change.operation for change in changes):
-        found = store.operations.list(before=operation + 1, limit=1)
-        if found and found[0].operation == operation:
-            undone = sum(change.undone for change in found[0].changes)
-            here = sum(change.operation == operation for change in changes)
-            rest[operation] = found[0].size - (max(undone, here) if is_done else undone + here)
-    return {operation: count for operation, count in rest.items() if count > 0}
+def _print_rest(run: Invocation, rest: Rest) -> None:
+    for line in describe_rest(rest):
+        run.out.line(line)
 
 
-def _print_rest(run: Invocation, rest: Mapping[int, int]) -> None:
-    for operation, count in rest.items():
-        run.out.line(
-            f"{format_count(count, 'more change')} of operation {operation} {'stays' if count == 1 else 'stay'}: "
-            f"`opencode-memory undo --operation {operation}` takes back all of it."
-        )
-
-
-def _preview(run: Invocation, changes: Sequence[HistoryEntry], rest: Mapping[int, int]) -> int:
+def _preview(run: Invocation, changes: Sequence[HistoryEntry], rest: Rest) -> int:
     """Show the changes that would be undone."""
     if run.out.as_json:
-        run.out.json({"changes": changes, "rest": _rows(rest)})
+        run.out.json({"changes": changes, "rest": rest_data(rest)})
         return DONE
     run.out.line("Would be undone:")
     for change in changes:
@@ -214,10 +194,6 @@ def _preview(run: Invocation, changes: Sequence[HistoryEntry], rest: Mapping[int
         run.out.line("  ", dim(short_id(change.id)), f" {by}: {_text(change)}")
     _print_rest(run, rest)
     return DONE
-
-
-def _rows(rest: Mapping[int, int]) -> list[dict[str, int]]:
-    return [{"operation": operation, "changes": count} for operation, count in rest.items()]
 
 
 def _describe(operation: Operation) -> str:
@@ -235,9 +211,9 @@ def _text(change: HistoryEntry) -> str:
     return " · ".join(filter(None, (describe_changed_fields(change), text)))
 
 
-def _print_turned(run: Invocation, word: str, changes: Sequence[HistoryEntry], rest: Mapping[int, int]) -> None:
+def _print_turned(run: Invocation, word: str, changes: Sequence[HistoryEntry], rest: Rest) -> None:
     if run.out.as_json:
-        run.out.json({word: changes, "rest": _rows(rest)})
+        run.out.json({word: changes, "rest": rest_data(rest)})
         return
     for change in changes[:_MOST_PRINTED]:
         kind = f"{change.kind} " if word == "undone" else ""

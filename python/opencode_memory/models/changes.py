@@ -73,6 +73,7 @@ class Operation:
         actor: The writer.
         kinds: The kinds of its changes with their counts, the most frequent first.
         undone: Whether all of it was undone.
+        left: How many of its changes were not undone.
         changes: Its first changes, at most ten.
     """
 
@@ -81,6 +82,7 @@ class Operation:
     actor: Trust
     kinds: tuple[tuple[str, int], ...]
     undone: bool
+    left: int
     changes: tuple[HistoryEntry, ...]
 
     @property

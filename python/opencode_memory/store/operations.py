@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import HistoryEntry, Memory, Operation, Trust
 from opencode_memory.store import arguments, records
 from opencode_memory.store.snapshots import temporary_copy
+from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
 
 _MOST: Final = 1_000
+
+Rest = Mapping[int, int]
+"""How many changes of operations stay after an undo, by the number of the operation."""
 
 
 class Operations:
@@ -76,6 +81,20 @@ class Operations:
         self._notify()
         return [records.history_entry(change) for change in undone]
 
+    def count_rest(self, changes: Sequence[HistoryEntry], *, is_done: bool = True) -> Rest:
+        """Return how many changes were made together with these and stay. Operations without any are left out.
+
+        Args:
+            changes: Changes that ``MemoryStore.undo`` has undone, or would undo.
+            is_done: Whether they are undone already.
+        """
+        rest: dict[int, int] = {}
+        for operation, here in Counter(change.operation for change in changes).items():
+            found = self.list(before=operation + 1, limit=1)
+            if found and found[0].operation == operation:
+                rest[operation] = found[0].left - (0 if is_done else here)
+        return {operation: count for operation, count in rest.items() if count > 0}
+
     def preview_undo(self, id: str) -> builtins.list[HistoryEntry]:
         """Return the changes that ``MemoryStore.undo`` of a memory would undo. Tries it out on a copy of the store.
 
@@ -108,3 +127,17 @@ class Operations:
         redone = self._engine.redo(arguments.count(operation, field="operation"))
         self._notify()
         return [records.history_entry(change) for change in redone]
+
+
+def describe_rest(rest: Rest) -> Iterator[str]:
+    """Yield for each operation how much of it stays, and which command takes back all of it."""
+    for operation, count in rest.items():
+        yield (
+            f"{format_count(count, 'more change')} of operation {operation} {'stays' if count == 1 else 'stay'}: "
+            f"`opencode-memory undo --operation {operation}` takes back all of it."
+        )
+
+
+def rest_data(rest: Rest) -> list[dict[str, int]]:
+    """Return what stays, for programs."""
+    return [{"operation": operation, "changes": count} for operation, count in rest.items()]

@@ -219,7 +219,8 @@ def operation(found: Mapping[str, Any]) -> Operation:
         at=moment(found["at"]),
         actor=Trust(found["actor"]),
         kinds=tuple(found["kinds"]),
-        undone=found["undone"],
+        undone=not found["left"],
+        left=found["left"],
         changes=tuple(map(history_entry, found["changes"])),
     )
 

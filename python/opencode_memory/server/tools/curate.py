@@ -13,6 +13,7 @@ from opencode_memory.server.answers import Answer, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import Detail, MemoryId, MemoryIds, Reason
+from opencode_memory.store.operations import describe_rest, rest_data
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count, short_id
 
@@ -54,15 +55,16 @@ def delete_memory(
     )
 
 
-@tool(answers=shape(undone="array"))
+@tool(answers=shape(undone="array", rest="array"))
 def undo(call: Call, memory_ids: MemoryIds) -> Answer:
     """Undo the last change (edit, archive or delete) of each memory."""
     from opencode_memory.learning import rejections  # noqa: PLC0415  imports much of learning
 
     undone = rejections.undo(call.store, [_get_undoable_id(call, memory_id) for memory_id in memory_ids])
+    rest = call.store.operations.count_rest(undone)
     lines = [f"[{short_id(change.id)}] {one_line(change.kind)} undone" for change in undone]
     kinds = [{"id": change.id, "kind": one_line(change.kind)} for change in undone]
-    return Answer("\n".join(lines), {"undone": kinds})
+    return Answer("\n".join([*lines, *describe_rest(rest)]), {"undone": kinds, "rest": rest_data(rest)})
 
 
 @tool(repeats=True)

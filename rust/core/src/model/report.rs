@@ -77,8 +77,8 @@ pub struct Operation {
     pub actor: Trust,
     /// The kinds of its changes with their counts, the most frequent first.
     pub kinds: Vec<(String, usize)>,
-    /// Whether all of it was undone.
-    pub undone: bool,
+    /// How many of its changes were not undone.
+    pub left: usize,
     /// Its first changes, at most ten.
     pub changes: Vec<HistoryEntry>,
 }

@@ -72,12 +72,12 @@ pub fn read(connection: &Connection, operation: i64, project: Option<&str>) -> R
     let (at, actor) = (first.at, first.actor);
     let changes = shown.into_iter().map(|row| history::with_after(connection, row)).collect::<Result<_>>()?;
     let kinds = count_kinds(connection, operation, project)?;
-    let undone = connection
-        .prepare_cached("SELECT 1 FROM history WHERE operation = ?1 AND undone_by IS NULL LIMIT 1")?
-        .query_row([operation], |_| Ok(()))
-        .optional()?
-        .is_none();
-    Ok(Some(Operation { operation, at, actor, kinds, undone, changes }))
+    let left = connection
+        .prepare_cached(
+            "SELECT count(*) FROM history WHERE operation = ?1 AND undone_by IS NULL AND kind NOT IN ('undo', 'redo')",
+        )?
+        .query_row([operation], |row| row.get::<_, i64>(0))?;
+    Ok(Some(Operation { operation, at, actor, kinds, left: left.unsigned_abs() as usize, changes }))
 }
 
 /// How many changes of an operation there are of each kind, the most first. An undo takes back all of them, so those of

@@ -76,7 +76,7 @@ pub fn operation<'py>(py: Python<'py>, operation: &Operation) -> PyResult<Bound<
         "at": operation.at,
         "actor": operation.actor.as_str(),
         "kinds": operation.kinds.clone(),
-        "undone": operation.undone,
+        "left": operation.left,
         "changes": changes,
     ))
 }
