@@ -240,6 +240,20 @@ def test_client_without_a_folder_sees_and_changes_no_project_by_id(scene: Scene)
     assert client.ok("get_memory", memory_id=own).data["memory"]["content"] == "The user sails"
 
 
+@pytest.mark.parametrize("tool", ["get_memory", "undo"])
+def test_project_that_was_named_in_another_call_opens_no_ids(scene: Scene, tool: str) -> None:
+    client = scene.world.agent()
+    assert client.recall("shop", project=PROJECT)
+    answers = {
+        client.refused(tool, **({"memory_ids": [id]} if tool == "undo" else {"memory_id": id})).replace(id, "ID")
+        for id in (scene.fact, scene.deleted, "0" * 36)
+    }
+    # Nothing tells a memory of the project from one that does not exist, and the user is told what to change.
+    [answer] = answers
+    for part in ("also after a call that named a project", "x-opencode-directory", "server.cross_project"):
+        assert part in answer
+
+
 def test_client_without_a_folder_sees_no_linked_memory_of_a_project(scene: Scene) -> None:
     client = scene.world.agent()
     own = client.remember("The user sails")

@@ -2,14 +2,15 @@
 
 A client belongs to one project for its lifetime (I7). A ``project`` argument never leads out of that project, unless
 ``server.cross_project`` allows it. Only a client without a known project may name any project. Tools that take an id
-have no such argument, so for them that client sees the global memories only.
+have no such argument, so for them that client sees the global memories only. A project that another call has named
+opens no ids: one such client may serve several people or conversations, and ids also change and delete memories.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.models import ALL_PROJECTS
@@ -18,6 +19,13 @@ from opencode_memory.text.suggest import did_you_mean
 if TYPE_CHECKING:
     from opencode_memory.models import Memory
     from opencode_memory.store.memory_store import MemoryStore
+
+_NO_FOLDER: Final = (
+    "the server does not know the folder of this client, so only global memories have an id here, "
+    "also after a call that named a project; recall with project=NAME shows the texts of a project; "
+    "the user can start the client in the folder of the project, "
+    "let it send the folder as the header x-opencode-directory, or set server.cross_project"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +80,7 @@ class ClientScope:
         try:
             memory = store.get(id)
         except NotFoundError as error:
-            self._explain(error)
+            self.explain(error)
             raise
         self.check(memory, id)
         return memory
@@ -90,12 +98,13 @@ class ClientScope:
         if self.may_see(memory.project):
             return
         error = NotFoundError(f'memory "{id}" was not found', id=id)
-        self._explain(error)
+        self.explain(error)
         raise error
 
-    def _explain(self, error: NotFoundError) -> None:
+    def explain(self, error: NotFoundError) -> None:
+        """Say why a client without a known project finds no memories of projects by their id."""
         if self.project is None and not self.may_cross:
-            error.hint = "the server does not know the folder of this client, so only global memories have an id here"
+            error.hint = _NO_FOLDER
 
     @staticmethod
     def _find_project(requested: str, store: MemoryStore) -> str:

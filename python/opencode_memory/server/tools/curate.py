@@ -106,11 +106,17 @@ def _get_blocker(call: Call, id: str) -> Memory:
 
 def _get_undoable_id(call: Call, id: str) -> str:
     """Return the full id of a memory, which may be deleted, whose last change this client may undo."""
-    history = call.store.history(id)
+    try:
+        history = call.store.history(id)
+    except NotFoundError as error:
+        call.client.explain(error)
+        raise
     last = history[-1] if history else None
     memory = None if last is None else last.after or last.before
     if last is None or memory is None:
-        raise NotFoundError(f'memory "{id}" was not found', id=id)
+        missing = NotFoundError(f'memory "{id}" was not found', id=id)
+        call.client.explain(missing)
+        raise missing
     call.client.check(memory, id)
     left = [change for change in history if not change.undone and change.kind not in {"undo", "redo"}]
     if left and left[-1].kind == "create" and memory.trust is Trust.USER:
