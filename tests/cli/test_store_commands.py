@@ -179,6 +179,15 @@ def test_ingest_names_renamed_files_and_headings(cli: CommandLine) -> None:
         f"file:{docs}/release.md#Deploy", f"file:{docs}/release.md#Roll back", f"file:{docs}/tests.md#Checks",
     ]  # fmt: skip
     assert "moved 3" in cli.ok("log").out
+    (docs / "release.md").unlink()
+    (docs / "ship.md").write_text("# Deploy\n\nOn Fridays.\n\n# Roll back\n\nBy hand.\n", encoding="utf-8")
+    assert cli.ok("ingest", "docs").out == (
+        f"moved {docs}/release.md → {docs}/ship.md: 2 sections, 1 edited\n2 notes: 1 updated, 2 moved, 1 unchanged.\n"
+    )
+    cli.ok("undo", "--yes")
+    assert sorted(one["topic"] for one in cli.ok("list", "--json").json["memories"]) == [
+        f"file:{docs}/release.md#Deploy", f"file:{docs}/release.md#Roll back", f"file:{docs}/tests.md#Checks",
+    ]  # fmt: skip
 
 
 def test_ingest_from_another_worktree_recognizes_notes(cli: CommandLine) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from notes.ingesting import by_topic, run
+from notes.ingesting import by_topic, run, states
 from opencode_memory import MemoryStore, NewMemory, Status
 from opencode_memory.exchange import export_memories, import_memories
 from opencode_memory.learning.rejections import reject_learned
@@ -427,7 +427,8 @@ def test_memory_of_a_mirror_or_an_agent_may_not_hold_the_new_topic(store: Memory
     assert store.get(held.id).content == "Held by hand."
 
 
-LINES = st.sampled_from(["# A", "# B", "## A", "text", f"long {LONG.strip()}", "other text", "", "## C"])
+EDITED = [f"long {LONG.replace('two', number).strip()}" for number in ("two", "three", "four")]
+LINES = st.sampled_from(["# A", "# B", "## A", "text", *EDITED, "other text", "", "## C"])
 NAMES = st.sampled_from(["a.md", "b.md", "sub/a.md", "c.md"])
 
 
@@ -445,6 +446,7 @@ def test_memories_match_the_files_after_any_renames(
         texts = {name: "".join(f"{line}\n" for line in lines) for name, lines in files.items()}
         for name, text in texts.items():
             (notes / name).write_text(text)
+        before = states(store)
         rehearsed = counts(run(store, notes, dry_run=True))
         assert counts(run(store, notes)) == rehearsed
         memories = store.list(limit=1000)
@@ -453,4 +455,12 @@ def test_memories_match_the_files_after_any_renames(
             assert "".join(sorted("".join(found))) == "".join(sorted(text)) or not text.strip(), name
         assert {memory.source.file for memory in memories} <= set(texts)
         assert counts(run(store, notes))[:3] == (0, 0, 0)
+        if any(rehearsed[index] for index in (0, 1, 2, 4)):
+            now = by_topic(store)
+            store.undo()
+            assert states(store) == before
+            run(store, notes)
+            assert [(topic, one.content) for topic, one in sorted(by_topic(store).items())] == [
+                (topic, one.content) for topic, one in sorted(now.items())
+            ]
         assert all(memory.topic is not None for memory in store.list(status=("active", "archived"), limit=1000))

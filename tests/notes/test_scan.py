@@ -72,6 +72,12 @@ def test_single_note_is_reported_itself_and_a_new_folder_once() -> None:
     assert find_paths_to_read({"/r/a/b.md": 1, "/r/a/c/d.md": 1}, {}, (), root="/r") == ["/r/a"]
 
 
+def test_new_notes_are_read_before_those_that_are_gone() -> None:
+    kept = {"/r/k.md": 1, "/r/new/k.md": 1}
+    before, after = kept | {"/r/a.md": 1, "/r/old/a.md": 1}, kept | {"/r/b.md": 2, "/r/new/a.md": 2}
+    assert find_paths_to_read(before, after, (), root="/r") == ["/r/b.md", "/r/new/a.md", "/r/a.md", "/r/old/a.md"]
+
+
 def test_note_with_an_event_is_read_despite_an_equal_stamp() -> None:
     notes = {"/r/a.md": 1, "/r/b.md": 1}
     assert find_paths_to_read(notes, notes, ["/r/a.md"], root="/r") == ["/r/a.md"]

@@ -127,14 +127,14 @@ def test_edit_of_a_known_note_needs_no_scan(scene: Scene, monkeypatch: pytest.Mo
         monkeypatch.setattr(watcher, "scan", lambda *_, **__: pytest.fail("looked"))
 
     assert scene.play(no_more_looks, a.unlink, scene.write("b.md", "new"), [a, b], QUIET, [b], QUIET) == [
-        "a.md", "b.md", "b.md",
+        "b.md", "a.md", "b.md",
     ]  # fmt: skip
 
 
-def test_rename_is_reported_as_removed_and_new_note(scene: Scene) -> None:
+def test_rename_is_reported_as_new_and_then_as_removed_note(scene: Scene) -> None:
     touch(scene.folder, "a.md", "c.md")
     old, new = scene.folder / "a.md", scene.folder / "b.md"
-    assert scene.play(lambda: old.rename(new), [old, new], QUIET) == ["a.md", "b.md"]
+    assert scene.play(lambda: old.rename(new), [old, new], QUIET) == ["b.md", "a.md"]
 
 
 def test_renamed_folder_is_reported_twice_and_watched(scene: Scene) -> None:

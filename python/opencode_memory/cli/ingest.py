@@ -64,7 +64,8 @@ def ingest(run: Invocation, *, path: Path, db: Path | None, dry_run: bool) -> No
     `opencode` reads the new messages of all sessions of OpenCode in all projects. Any other PATH is a note or a folder
     of notes (write `./opencode` for a folder of that name), and each section becomes a memory. Run it again to update
     the memories of edited sections and to archive those of deleted sections.
-    A section whose file or heading was renamed keeps its memory.
+    A section whose file or heading was renamed keeps its memory, also if its text was edited at the same time but is
+    still similar.
     """
     if str(path) == _OPENCODE:
         read_opencode(run, OpenCodeRequest(db=db, dry_run=dry_run))
@@ -172,14 +173,18 @@ def _print_notes(run: Invocation, report: IngestReport, *, dry_run: bool) -> Non
 
 def _describe_moves(moved: Sequence[Moved]) -> list[str]:
     """Return a line for each renamed file with the number of its sections, and one for each renamed heading."""
-    lines: dict[str, int] = {}
+    lines: dict[str, list[Moved]] = {}
     for one in moved:
         (old, old_headings), (new, new_headings) = (_split_place(topic) for topic in (one.old, one.new))
         if one.old.partition("#")[2] != one.new.partition("#")[2]:
             old, new = f"{old} # {old_headings}", f"{new} # {new_headings}"
-        line = f"moved {old} → {new}"
-        lines[line] = lines.get(line, 0) + 1
-    return [f"{line}: {format_count(number, 'section')}" for line, number in lines.items()]
+        lines.setdefault(f"moved {old} → {new}", []).append(one)
+    return [f"{line}: {_describe_sections(ones)}" for line, ones in lines.items()]
+
+
+def _describe_sections(moved: Sequence[Moved]) -> str:
+    edited = sum(one.edited for one in moved)
+    return format_count(len(moved), "section") + (f", {edited:,} edited" if edited else "")
 
 
 def _split_place(topic: str) -> tuple[str, str]:

@@ -98,7 +98,9 @@ def find_paths_to_read(
             if number[folder] > covered:
                 best, covered = folder, number[folder]
         chosen.add(best)
-    return sorted(chosen)
+    # What is gone is read last, because a renamed and edited note is recognised only if its memories still wait for it.
+    there = after.keys() | {folder for path in after for folder in _iterate_parents(path, root)}
+    return sorted(chosen, key=lambda path: (path not in there, path))
 
 
 def _iterate_parents(path: str, root: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,10 +20,11 @@ from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.learning.rejections import are_sections_rejected, are_texts_rejected, name_texts
 from opencode_memory.learning.review import REPLACES
 from opencode_memory.models import NewMemory, RememberStatus, Status
+from opencode_memory.notes.edited import Departures, find_edited, list_moves
 from opencode_memory.notes.files import Skipped, find_notes
 from opencode_memory.notes.known import Known, lies_under, read_known, was_looked_for
 from opencode_memory.notes.moved import Moved, OtherNotes, TextIndex, find_moved, move_memories
-from opencode_memory.notes.note_memories import make_file_name, read_memories
+from opencode_memory.notes.note_memories import make_file_name, parse_file_name, read_memories
 from opencode_memory.projects.identity import real
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.section_mark import read_mark
@@ -46,7 +47,7 @@ class IngestReport:
         unchanged: Sections that did not change, or that the user has archived.
         archived: Memories whose section was deleted.
         skipped: Skipped files and sections, with the reasons.
-        moved: Sections whose file or heading was renamed.
+        moved: Sections whose file or heading was renamed. Those with changed text are also counted in ``updated``.
     """
 
     files: int
@@ -129,14 +130,14 @@ def ingest(
     if not path.exists() and not any(lies_under(memory.file, name) for memory in known.values()):
         raise InvalidInputError(f"{path} does not exist, and no memories were read from it before", field="path")
     # One undo takes back the whole ingest.
-    run = _Ingest(store.in_one_operation(), path, name, base, owner, known)
+    run = _Ingest(store.in_one_operation(), path, name, base, owner, known, OtherNotes(tree, zone))
     notes = [note for note in _select(path, base, run.tally) if not note.is_relative_to(exports)]
     changes = run.read(notes, project=project, zone=zone, progress=progress)
     if dry_run:
         _consume(changes)
     else:
         run.write(changes)
-    return run.finish(OtherNotes(tree, zone), dry_run=dry_run)
+    return run.finish(dry_run=dry_run)
 
 
 class _Ingest:
@@ -149,6 +150,7 @@ class _Ingest:
         base: Top of the work tree, to which names are relative; None if they are absolute.
         owner: Project of the memories; None for global ones.
         known: Memories of earlier ingests of the project, by topic.
+        others: The notes that are not read.
     """
 
     def __init__(
@@ -159,6 +161,7 @@ class _Ingest:
         base: Path | None,
         owner: str | None,
         known: dict[str, Known],
+        others: OtherNotes,
     ) -> None:
         self.tally = _Tally()
         self._store = store
@@ -167,7 +170,9 @@ class _Ingest:
         self._base = base
         self._owner = owner
         self._known = known
+        self._others = others
         self._index = TextIndex(known)
+        self._departures = Departures(known, others.is_missing)
         self._held: list[NewMemory] = []
         self._rejected: set[str] = set()
 
@@ -209,18 +214,30 @@ class _Ingest:
                 strict=True,
             )
         }
+        may_be_edited = self._may_be_edited(memories, unplaced)
         for memory in changed:
             is_here, is_elsewhere = rejected.get(memory.topic, (False, False))
             if is_here:
                 self.tally.unchanged += 1
                 self.tally.put_away(memory)
-            elif is_elsewhere or memory.topic in self._known or self._index.find(memory)[1]:
+            elif is_elsewhere or may_be_edited or memory.topic in self._known or self._index.find(memory)[1]:
                 self._held.append(memory)
                 if is_elsewhere:
                     self._rejected.add(memory.topic or "")
             else:
                 self.tally.added += 1
                 yield memory
+
+    def _may_be_edited(self, memories: Sequence[NewMemory], unplaced: Sequence[NewMemory]) -> bool:
+        """Return whether new sections of a note may be edited ones of another place."""
+        if not unplaced:
+            return False
+        new = [memory.topic or "" for memory in unplaced]
+        file = parse_file_name(new[0]) or ""
+        present = {memory.topic or "" for memory in memories}
+        return any(self._index.find(memory)[1] for memory in unplaced) or self._departures.may_include(
+            file, present, new
+        )
 
     def _is_unchanged(self, memory: NewMemory) -> bool:
         """Count a section that is as it was at the last ingest, and return whether it is."""
@@ -239,20 +256,21 @@ class _Ingest:
         before = self._known.get(topic)
         return before is not None and before.status is not Status.SUPERSEDED and not before.mark.gone
 
-    def write(self, changes: Iterable[NewMemory]) -> None:
-        """Write new and changed sections."""
+    def write(self, changes: Iterable[NewMemory]) -> set[str]:
+        """Write new and changed sections. Return the topics whose memory keeps its text until a review."""
         written: list[tuple[str, Mapping[str, Any]]] = []
         results = self._store.remember_many(self._restore_archived(changes, written), batch_size=_BATCH)
-        kept = 0
+        kept: list[str] = []
         for result, (topic, mark) in zip(results, written, strict=True):
             if result.status is RememberStatus.KEPT:
-                kept += 1
+                kept.append(topic)
                 if (held := self._known.get(topic)) is not None:
                     self.tally.updated -= 1
                     _note_proposal(self._store, result.id, mark, held)
         if kept:
-            reason = f"{format_count(kept, 'memory')} of higher trust stayed; the file's text waits for review"
+            reason = f"{format_count(len(kept), 'memory')} of higher trust stayed; the file's text waits for review"
             self.tally.skipped.append(Skipped(str(self._path), reason))
+        return set(kept)
 
     def _restore_archived(
         self, changes: Iterable[NewMemory], written: list[tuple[str, Mapping[str, Any]]]
@@ -270,23 +288,33 @@ class _Ingest:
             written.append((memory.topic or "", memory.metadata))
             yield memory
 
-    def finish(self, others: OtherNotes, *, dry_run: bool) -> IngestReport:
+    def finish(self, *, dry_run: bool) -> IngestReport:
         """Move memories, write the sections that were held back, and archive memories whose section is gone."""
         matched = find_moved(
-            self._held,
-            self._index,
-            self._known,
-            has_left=lambda known: self._has_left(known, others),
-            is_present=self.tally.present.__contains__,
+            self._held, self._index, self._known, has_left=self._has_left, is_present=self.tally.present.__contains__
         )
-        moves = [(matched[memory.topic], memory) for memory in self._held if memory.topic in matched]
+        edited = find_edited(
+            self._store,
+            [memory for memory in self._held if memory.topic not in self._rejected],
+            matched,
+            self._known,
+            has_left=self._has_left,
+            present=self.tally.present,
+        )
+        # The edited ones are moved first: the others are found by their texts, also if this ingest ends early.
+        moves = [
+            *list_moves(self._held, edited),
+            *((matched[memory.topic], memory) for memory in self._held if memory.topic in matched),
+        ]
         moving = {known.topic for known, _ in moves}
         for known, memory in moves:
             if known.status is Status.ARCHIVED and not known.mark.gone:
                 self.tally.put_away(memory)
-        changes = list(self._list_held(matched))
+        changes = list(self._list_held({*matched, *edited}))
         for memory in changes:
             self._count_write(memory, moving)
+        edits = {topic for topic, known in edited.items() if known.status is Status.ACTIVE}
+        self.tally.updated += len(edits)
         gone = [known for known in self._known.values() if known.topic not in moving and self._is_gone(known)]
         moved = [Moved(known.id, known.topic, memory.topic or "") for known, memory in moves]
         if not dry_run:
@@ -295,8 +323,15 @@ class _Ingest:
             for topic in moving:
                 del self._known[topic]
             moved = [one for one, is_there in zip(moved, there, strict=True) if is_there]
-            refused = [memory for (_, memory), is_there in zip(moves, there, strict=True) if not is_there]
-            self.write([*changes, *self._list_new(refused)])
+            refused = {one.topic or "" for (_, one), is_there in zip(moves, there, strict=True) if not is_there}
+            self.tally.updated -= len(edits & refused)
+            edits -= refused
+            for topic in edits:
+                self._known[topic] = replace(edited[topic], topic=topic, file=parse_file_name(topic) or "")
+            written = [memory for memory in self._held if memory.topic in edits]
+            new = self._list_new([memory for memory in self._held if memory.topic in refused])
+            edits -= self.write([*changes, *written, *new])
+        moved = [replace(one, edited=one.new in edits) for one in moved]
         return IngestReport(
             files=self.tally.files,
             added=self.tally.added,
@@ -307,7 +342,7 @@ class _Ingest:
             skipped=tuple(self.tally.skipped),
         )
 
-    def _list_held(self, matched: Mapping[str, Known]) -> Iterator[NewMemory]:
+    def _list_held(self, matched: Collection[str]) -> Iterator[NewMemory]:
         """Yield sections that were not moved, without those whose memory the user has deleted at another place."""
         for memory in self._held:
             if memory.topic in matched:
@@ -339,10 +374,10 @@ class _Ingest:
             self.tally.topics.add(topic)
             self.tally.updated += 1
 
-    def _has_left(self, known: Known, others: OtherNotes) -> bool:
+    def _has_left(self, known: Known) -> bool:
         """Return whether a section that was not found is no longer at its place."""
         if not lies_under(known.file, self._name):
-            return others.has_left(known)
+            return self._others.has_left(known)
         return was_looked_for(known.file, self._name, self._base, self.tally.unread)
 
     def _is_gone(self, known: Known) -> bool:

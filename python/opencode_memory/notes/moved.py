@@ -40,11 +40,13 @@ class Moved:
         id: Id of its memory.
         old: Its former topic.
         new: Its topic now.
+        edited: Whether its text was changed as well.
     """
 
     id: str
     old: str
     new: str
+    edited: bool = False
 
 
 class TextIndex:
@@ -146,6 +148,11 @@ class OtherNotes:
             self._topics[known.file] = self._read(known.file)
         topics = self._topics[known.file]
         return topics is not None and known.topic not in topics
+
+    def is_missing(self, file: str) -> bool:
+        """Return whether a note no longer exists."""
+        path = locate_file(file, self._base)
+        return _REDACTED not in file and path.is_absolute() and not os.path.lexists(path)
 
     def _read(self, file: str) -> frozenset[str] | None:
         """Return the topics of a note; None if they are unknown."""

@@ -1,0 +1,240 @@
+"""Matching of sections that were edited while their file or a heading of theirs was renamed.
+
+The functions are pure. They follow the rename detection of git. Two files are related if most sections of the smaller
+one have the same text in the other one, or the same headings and a similar text. In related files, and within one file,
+a section is matched with the one whose text is similar. If no section of a file is left there and most are in another
+one, a section with the same headings counts as edited, however different its text is. Two sections are matched only if
+each is clearly the most similar one for the other. Otherwise both are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from opencode_memory.notes.note_memories import parse_file_name
+from opencode_memory.text.section_mark import headings_of
+
+_WORD: Final = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7af]+|\w")
+"""A word, or one character of a language without blanks between words."""
+_SIMILAR: Final = 0.5
+"""Least share of equal pairs of words in two similar texts."""
+_LEAST_PAIRS: Final = 3
+"""Least number of equal pairs of words in two similar texts, because short texts are similar by chance."""
+_HEADINGS: Final = 0.5
+_TITLE: Final = 0.25
+"""Bonus for sections with the same headings, or with the same innermost one."""
+_CLEARLY: Final = 0.1
+"""Least distance between the scores of the best match and of the second best one."""
+_COMMON: Final = 10
+"""Number of texts that share a pair of words, above which the pair finds no candidates."""
+
+_Pair = tuple[str, str]
+"""Two topics or two files: the old and the new one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Numbers of sections, by file.
+
+    Attributes:
+        before: Sections that the files had at the last ingest.
+        after: Sections that were found in the files.
+    """
+
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Likeness:
+    """How much two sections have in common.
+
+    Attributes:
+        is_similar: Whether their texts are similar.
+        has_same_title: Whether their innermost headings are equal.
+        score: Share of equal pairs of words, with a bonus for equal headings.
+    """
+
+    is_similar: bool
+    has_same_title: bool
+    score: float
+
+
+def match_edited(
+    old: Collection[str],
+    new: Mapping[str, str],
+    *,
+    read_old: Callable[[str], str],
+    moved: Mapping[str, str],
+    files: Files,
+) -> dict[str, str]:
+    """Return the old topic of each section that was edited and moved, by its new topic.
+
+    Args:
+        old: Topics that sections have left.
+        new: Texts of the sections whose place is free, by topic. A topic may also be in ``old``: then its section may
+            have been edited in its place, and is left out if that is most likely.
+        read_old: Returns the text of an old topic.
+        moved: Old topics of the sections that were moved without an edit, by the new topic.
+        files: The files.
+    """
+    equal = Counter((_file(here), _file(there)) for there, here in moved.items())
+    wanted = _select(old, new, equal, files)
+    old_words = {topic: count_pairs(read_old(topic)) for topic in wanted}
+    new_words = {topic: count_pairs(text) for topic, text in new.items()}
+    found = {
+        (here, there): _compare(here, there, old_words[here], new_words[there])
+        for here, there in _find_candidates(old_words, new_words)
+    }
+    votes = equal + _count_similar(found, files)
+    renamed = _find_renamed(votes, files)
+    for here, there in _pair_headings(wanted, new, renamed):
+        found.setdefault((here, there), _compare(here, there, old_words[here], new_words[there]))
+    accepted = {
+        pair: likeness for pair, likeness in found.items() if _is_accepted(pair, likeness, votes, files, renamed)
+    }
+    return {there: here for here, there in _choose(accepted) if here != there}
+
+
+def find_replaced(moved: Mapping[str, str], files: Files) -> set[str]:
+    """Return files that were renamed, and whose name another renamed file has taken.
+
+    Args:
+        moved: Old topics of the sections that were moved without an edit, by the new topic.
+        files: The files.
+    """
+    votes = Counter((_file(here), _file(there)) for there, here in moved.items())
+    most = [
+        (here, there) for (here, there), number in votes.items() if here != there and 2 * number >= files.before[here]
+    ]
+    return {here for here, _ in most} & {there for _, there in most}
+
+
+def count_pairs(text: str) -> Counter[str]:
+    """Count the pairs of successive words of a text."""
+    words = _WORD.findall(text.lower())
+    return Counter(f"{word} {after}" for word, after in pairwise(words))
+
+
+def _select(old: Iterable[str], new: Iterable[str], equal: Mapping[_Pair, int], files: Files) -> list[str]:
+    """Return the old topics that may be one of the new ones, so that the text of no other is read."""
+    there = {_file(topic) for topic in new}
+    headings = {headings_of(topic) for topic in new}
+    has_single = any(files.after.get(file) == 1 for file in there)
+    near = there | {before for before, after in equal if after in there}
+    return [
+        topic
+        for topic in old
+        if _file(topic) in near
+        or headings_of(topic) in headings
+        or (has_single and files.before.get(_file(topic)) == 1)
+    ]
+
+
+def _find_candidates(old: Mapping[str, Counter[str]], new: Mapping[str, Counter[str]]) -> Iterator[_Pair]:
+    """Yield pairs of topics whose texts share a pair of words that few texts have."""
+    having: dict[str, list[str]] = defaultdict(list)
+    for topic, pairs in old.items():
+        for pair in pairs:
+            having[pair].append(topic)
+    for there, pairs in new.items():
+        near = {here for pair in pairs if len(having.get(pair, ())) <= _COMMON for here in having.get(pair, ())}
+        yield from ((here, there) for here in sorted(near))
+
+
+def _compare(here: str, there: str, old: Counter[str], new: Counter[str]) -> _Likeness:
+    shared = (old & new).total()
+    similarity = 2 * shared / max(1, old.total() + new.total())
+    has_same_headings = headings_of(here) == headings_of(there)
+    has_same_title = _title(here) == _title(there)
+    return _Likeness(
+        is_similar=shared >= _LEAST_PAIRS and similarity >= _SIMILAR,
+        has_same_title=has_same_title,
+        score=similarity + (_HEADINGS if has_same_headings else _TITLE if has_same_title else 0),
+    )
+
+
+def _count_similar(found: Mapping[_Pair, _Likeness], files: Files) -> Counter[_Pair]:
+    """Count for two files the sections that are similar and have the same title, or are alone in their file."""
+    here: dict[_Pair, set[str]] = defaultdict(set)
+    there: dict[_Pair, set[str]] = defaultdict(set)
+    for (old, new), likeness in found.items():
+        pair = _file(old), _file(new)
+        is_single = files.before.get(pair[0]) == files.after.get(pair[1]) == 1
+        if likeness.is_similar and (likeness.has_same_title or is_single):
+            here[pair].add(old)
+            there[pair].add(new)
+    return Counter({pair: min(len(here[pair]), len(there[pair])) for pair in here})
+
+
+def _find_renamed(votes: Mapping[_Pair, int], files: Files) -> dict[str, str]:
+    """Return the new file of each one that is gone, or whose name another one has taken."""
+    most: dict[str, list[str]] = defaultdict(list)
+    for (before, after), number in votes.items():
+        if before != after and 2 * number >= files.before.get(before, 0):
+            most[before].append(after)
+    taken = {after for ones in most.values() for after in ones}
+    return {
+        before: ones[0]
+        for before, ones in most.items()
+        if len(ones) == 1 and (before in taken or before not in files.after)
+    }
+
+
+def _pair_headings(old: Iterable[str], new: Iterable[str], renamed: Mapping[str, str]) -> Iterator[_Pair]:
+    """Yield pairs of topics in renamed files whose headings are equal and occur once on each side."""
+    left: dict[_Pair, list[str]] = defaultdict(list)
+    for topic in old:
+        if (file := renamed.get(_file(topic))) is not None:
+            left[file, headings_of(topic)].append(topic)
+    found: dict[_Pair, list[str]] = defaultdict(list)
+    for topic in new:
+        found[_file(topic), headings_of(topic)].append(topic)
+    yield from ((left[key][0], found[key][0]) for key in left if len(left[key]) == len(found.get(key, ())) == 1)
+
+
+def _is_accepted(
+    pair: _Pair, likeness: _Likeness, votes: Mapping[_Pair, int], files: Files, renamed: Mapping[str, str]
+) -> bool:
+    before, after = (_file(topic) for topic in pair)
+    if renamed.get(before) == after and headings_of(pair[0]) == headings_of(pair[1]):
+        return True
+    smaller = min(files.before.get(before, 0), files.after.get(after, 0))
+    return likeness.is_similar and (before == after or 2 * votes.get((before, after), 0) >= smaller)
+
+
+def _choose(accepted: Mapping[_Pair, _Likeness]) -> list[_Pair]:
+    """Return the pairs of which each section is clearly the best match of the other, among those that are left."""
+    chosen: list[_Pair] = []
+    left = dict(accepted)
+    while best := _find_best(left, 0) & _find_best(left, 1):
+        chosen += sorted(best)
+        old, new = {here for here, _ in best}, {there for _, there in best}
+        left = {pair: one for pair, one in left.items() if pair[0] not in old and pair[1] not in new}
+    return chosen
+
+
+def _find_best(pairs: Mapping[_Pair, _Likeness], side: int) -> set[_Pair]:
+    """Return for each section of one side its best match, unless another one is about as good."""
+    by_section: dict[str, list[_Pair]] = defaultdict(list)
+    for pair in pairs:
+        by_section[pair[side]].append(pair)
+    best = set()
+    for ones in by_section.values():
+        first, *others = sorted(ones, key=lambda pair: pairs[pair].score, reverse=True)
+        if not others or pairs[first].score >= pairs[others[0]].score + _CLEARLY:
+            best.add(first)
+    return best
+
+
+def _file(topic: str) -> str:
+    return parse_file_name(topic) or ""
+
+
+def _title(topic: str) -> str:
+    return headings_of(topic).rpartition("/")[2]
