@@ -35,6 +35,7 @@ from opencode_memory.loops.sandbox import Sandbox, choose_engine, loop_shell, re
 from opencode_memory.loops.session_step import RestError, SessionStep
 from opencode_memory.loops.start import end_plan
 from opencode_memory.loops.transition import Facts, advance, rest
+from opencode_memory.loops.unexpected import describe_error, unwrap
 from opencode_memory.loops.worktree import (
     Worktree,
     create,
@@ -88,22 +89,32 @@ class Runner:
         self.wake.set()
 
     async def run(self) -> None:
-        """Run the loop until it rests or ends, or another server has it."""
+        """Run the loop until it rests or ends, or another server has it.
+
+        Raises:
+            OpencodeMemoryError: The store cannot be written, so the reason cannot be recorded.
+        """
         taken = await _on_thread(self._acquire)
         if taken is None:
             _log.info("another server runs the loop %s", self.id)
             return
         self._lease = HeldLease(self.loops, taken)
+        problem: OpencodeMemoryError | None = None
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keep_lease, tasks.cancel_scope)
-                await _on_thread(self._end_left_run)
-                while await self._carry_out_next():
-                    pass
+                try:
+                    goes_on = await self._record_errors(self._end_left_run)
+                    while goes_on:
+                        goes_on = await self._record_errors(self._carry_out_next)
+                except OpencodeMemoryError as error:
+                    problem = error
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
                 await _on_thread(self._held.release)
+        if problem is not None:
+            raise problem  # Outside of the tasks, because they would raise a group of errors.
 
     def _acquire(self) -> Lease | None:
         """Take the lease. What a dead holder has called meanwhile has come to its end before."""
@@ -112,7 +123,11 @@ class Runner:
             _log.info("waited for git, which a dead server had called for the loop %s", self.id)
         return self.loops.acquire(self.id, self.owner, at=clock.now(), seconds=LEASE_SECONDS)
 
-    def _end_left_run(self) -> None:
+    async def _end_left_run(self) -> bool:
+        await _on_thread(self._end_left_run_now)
+        return True
+
+    def _end_left_run_now(self) -> None:
         """End a command of the loop that an earlier server has left running, before it runs again."""
         left = self.loops.noted_run(self.id)
         if left is None:
@@ -141,19 +156,13 @@ class Runner:
             raise LostLeaseError(f"this server does not run the loop {self.id}")
         return self._lease
 
-    async def _carry_out_next(self) -> bool:
-        """Plan or carry out one step. Return whether the loop goes on."""
-        loop = await _on_thread(lambda: self.loops.get(self.id))
-        if loop.state is not LoopState.RUNNING:
-            return False
-        step = await _on_thread(lambda: self.loops.step(loop.id, loop.steps))
+    async def _record_errors(self, work: Callable[[], Awaitable[bool]]) -> bool:
+        """Work on the loop; return whether it goes on. An error stops the loop, and is recorded as its reason.
+
+        Without the record, the keeper would start the loop again and again, and the person would not know why.
+        """
         try:
-            if loop.worktree is not None and loop.config_mark is None:
-                loop = await self._accept_config(loop)
-            if step is None or step.state is StepState.DONE:
-                goes_on = await self._plan(loop, step)
-            else:
-                goes_on = await self._watch(loop, step)
+            goes_on = await work()
             self._conflicts = 0
         except LostLeaseError:
             return False
@@ -167,15 +176,39 @@ class Runner:
             await self._rest(Rest.ERROR, str(error))
         except OpencodeMemoryError as error:
             await self._rest(Rest.ERROR, str(error))
+        except Exception as error:  # noqa: BLE001  logged with its traceback, and recorded
+            _log.exception("the loop %s failed", self.id)
+            await self._rest_after(unwrap(error))
         else:
             return goes_on
         return False
+
+    async def _carry_out_next(self) -> bool:
+        """Plan or carry out one step. Return whether the loop goes on."""
+        loop = await _on_thread(lambda: self.loops.get(self.id))
+        if loop.state is not LoopState.RUNNING:
+            return False
+        step = await _on_thread(lambda: self.loops.step(loop.id, loop.steps))
+        if loop.worktree is not None and loop.config_mark is None:
+            loop = await self._accept_config(loop)
+        if step is None or step.state is StepState.DONE:
+            return await self._plan(loop, step)
+        return await self._watch(loop, step)
 
     async def _accept_config(self, loop: Loop) -> Loop:
         """Record git's settings as they are. From now on a change of them stops the loop."""
         directory = Path(loop.directory)
         mark = await _on_thread(lambda: Git(work_tree=directory).config_mark())
         return await self._write(replace(loop, config_mark=mark))
+
+    async def _rest_after(self, error: Exception) -> None:
+        """Record an error that no rule expects."""
+        loop = await _on_thread(lambda: self.loops.get(self.id))
+        step = await _on_thread(lambda: self.loops.step(loop.id, loop.steps))
+        after = "the work after " if step is not None and step.state is StepState.DONE else ""
+        where = "the start" if step is None else f"{after}step {step.number} ({step.kind})"
+        todo = f"when it is mended: opencode-memory loop resume {loop.name}"
+        await self._rest(Rest.ERROR, f"{where} failed: {describe_error(error)}; {todo}")
 
     async def _rest(self, kind: Rest, reason: str) -> None:
         """Record that the loop cannot go on, unless a person has decided otherwise meanwhile."""
@@ -233,18 +266,20 @@ class Runner:
         async with anyio.create_task_group() as tasks:
 
             async def look() -> None:
-                nonlocal is_stopped
-                while True:
-                    await anyio.sleep(_WATCH_SECONDS)
-                    current = await _on_thread(lambda: self.loops.get(self.id))
-                    if current.state is not LoopState.RUNNING:
-                        is_stopped = True
-                        tasks.cancel_scope.cancel()
+                nonlocal is_stopped, problem
+                try:
+                    while not is_stopped:
+                        await anyio.sleep(_WATCH_SECONDS)
+                        current = await _on_thread(lambda: self.loops.get(self.id))
+                        is_stopped = current.state is not LoopState.RUNNING
+                except Exception as error:  # noqa: BLE001  raised below, outside of the tasks
+                    problem, is_stopped = error, True
+                tasks.cancel_scope.cancel()
 
             tasks.start_soon(look)
             try:
                 await self._carry_out(loop, step, work)
-            except (OpencodeMemoryError, RestError) as error:
+            except Exception as error:  # noqa: BLE001  as above
                 problem = error
             tasks.cancel_scope.cancel()
         if is_stopped and work is not None:
