@@ -78,8 +78,16 @@ class Git:
     git_dir: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def run(self, *arguments: str, seconds: float = _SECONDS, more: Mapping[str, str] | None = None) -> str:
+    def run(
+        self, *arguments: str, seconds: float = _SECONDS, more: Mapping[str, str] | None = None, given: str = ""
+    ) -> str:
         """Run a command of git and return its output without the last line end.
+
+        Args:
+            arguments: The command and its arguments.
+            seconds: Time limit.
+            more: More variables.
+            given: Its standard input.
 
         Raises:
             GitError: Git failed, or took too long.
@@ -94,7 +102,7 @@ class Git:
             ran = subprocess.run(  # noqa: S603  git, with arguments of our own
                 ["git", *place, *options, *arguments],  # noqa: S607  the user's git
                 env={**environment, **self.environment, **(more or {})},
-                stdin=subprocess.DEVNULL,
+                input=os.fsencode(given),
                 capture_output=True,
                 timeout=seconds,
                 check=False,

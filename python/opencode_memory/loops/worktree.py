@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Final
 
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.loops.git import Git, GitError
+from opencode_memory.loops.staging import list_names, scratch_index, stage_all, stage_ignored
 from opencode_memory.loops.stale_locks import remove_stale_locks
 
 _TAKEN_ALONG: Final = "Take uncommitted changes along"
@@ -25,6 +25,8 @@ _PART: Final = ".copying"
 """A file that is being copied, beside the worktree."""
 _SUBMODULE_SECONDS: Final = 600.0
 _DIFF_CHARACTERS: Final = 60_000
+_PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--submodule=short")
+"""Options with which a diff runs no program, also not inside of a submodule."""
 
 
 class ChangedConfigError(OpencodeMemoryError):
@@ -113,8 +115,8 @@ class Worktree:
     def tree(self) -> str:
         """Return the id of the tree of all files, changed and new ones included, without changing the index."""
         git = self.git
-        with _scratch_index(git) as index:
-            git.run("add", "--all", more=index)
+        with scratch_index(git) as index:
+            stage_all(git, index)
             return git.run("write-tree", more=index)
 
     def head(self) -> str:
@@ -129,7 +131,7 @@ class Worktree:
         """
         git = self.git
         self._return_to_branch(git)
-        git.run("add", "--all")
+        stage_all(git)
         if git.run("write-tree") != git.run("rev-parse", "HEAD^{tree}"):
             git.run("commit", "--no-verify", "--quiet", "--message", message, more=_identity(git))
         return git.run("rev-parse", "HEAD")
@@ -138,8 +140,8 @@ class Worktree:
         """Return whether OpenCode's configuration differs from the base, from which OpenCode would run code."""
         names = (".opencode", "opencode.json", "opencode.jsonc")
         git = self.git
-        with _scratch_index(git) as index:
-            git.run("add", "--all", "--force", "--ignore-errors", "--", ".", more=index)
+        with scratch_index(git) as index:
+            stage_ignored(git, names, more=index)
             return bool(git.run("diff", "--cached", "--name-only", self.base, "--", *names, more=index))
 
     def remove_products(self) -> None:
@@ -149,9 +151,9 @@ class Worktree:
     def diff(self) -> str:
         """Return the changes since the base; a long diff is cut."""
         git = self.git
-        with _scratch_index(git) as index:
-            git.run("add", "--all", more=index)
-            text = git.run("diff", "--cached", "--no-ext-diff", "--no-textconv", self.base, "--", more=index)
+        with scratch_index(git) as index:
+            stage_all(git, index)
+            text = git.run("diff", "--cached", *_PLAIN, self.base, "--", more=index)
         if len(text) <= _DIFF_CHARACTERS:
             return text
         return f"{text[:_DIFF_CHARACTERS]}\n[{len(text) - _DIFF_CHARACTERS:,} characters are left out; read the files]"
@@ -247,7 +249,7 @@ def create(
         if stash:
             git.run("reset", "--quiet", "--hard", base)
             git.run("stash", "apply", "--quiet", stash)
-        _copy(repository.folder, path, _list(main, "ls-files", "--others", "--exclude-standard", "-z"))
+        _copy(repository.folder, path, list_names(main, "ls-files", "--others", "--exclude-standard", "-z"))
         made.commit_all(_TAKEN_ALONG)
     return made
 
@@ -276,16 +278,6 @@ def _git_dir(common: Path, path: Path) -> Path:
     raise GitError("worktree", f"{path} is no worktree of {common}")
 
 
-@contextmanager
-def _scratch_index(git: Git) -> Iterator[dict[str, str]]:
-    index = Path(git.run("rev-parse", "--path-format=absolute", "--git-path", "index"))
-    with tempfile.TemporaryDirectory(prefix="opencode-memory-") as folder:
-        copy = Path(folder) / "index"
-        if index.is_file():
-            shutil.copyfile(index, copy)
-        yield {"GIT_INDEX_FILE": str(copy)}
-
-
 def _identity(git: Git) -> dict[str, str]:
     """Return the author of commits, if the user has configured none."""
     if git.succeeds("var", "GIT_COMMITTER_IDENT") and git.succeeds("config", "user.email"):
@@ -305,14 +297,10 @@ def _remove_checkout(git: Git, folder: Path) -> None:
     git.run("worktree", "prune")
 
 
-def _list(git: Git, *arguments: str) -> list[str]:
-    return [name for name in git.run(*arguments).split("\0") if name]
-
-
 def _ignored(git: Git, patterns: Sequence[str]) -> Iterator[str]:
     if not patterns:
         return
-    for name in _list(git, "ls-files", "--others", "--ignored", "--exclude-standard", "-z"):
+    for name in list_names(git, "ls-files", "--others", "--ignored", "--exclude-standard", "-z"):
         if any(fnmatchcase(name, pattern) or fnmatchcase(Path(name).name, pattern) for pattern in patterns):
             yield name
 
