@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from loops.repositories import git, repository
-from opencode_memory.loops.worktree import Worktree, create, find_repository
+from opencode_memory.loops.worktree import Worktree, create, find_repository, in_place
 
 STRANGE = ["new\nline.txt", "'quote\".txt", "-dash.txt", ":(exclude)colon.txt", "ü *?[x].txt"]
 
@@ -104,3 +105,17 @@ def test_new_and_deleted_configuration_is_a_change(tmp_path: Path, name: str) ->
             git(shop, "add", "--force", name)
             git(shop, "commit", "--quiet", "--message", "configuration")
         assert tree.changes_configuration()
+
+
+def test_file_that_changes_in_the_second_of_the_index_is_seen(tmp_path: Path) -> None:
+    """Git compares times in seconds, so it must know that the index is no newer than the file."""
+    shop = repository(tmp_path / "shop", a_py="x\n")
+    git(shop, "config", "core.trustctime", "false")
+    os.utime(shop / "a.py", (1e9, 1e9))
+    git(shop, "update-index", "--refresh")
+    os.utime(shop / ".git" / "index", (1e9, 1e9))
+    tree = in_place(find_repository(shop), base="HEAD")
+    before = tree.tree()
+    (shop / "a.py").write_text("y\n")
+    os.utime(shop / "a.py", (1e9, 1e9))
+    assert tree.tree() != before

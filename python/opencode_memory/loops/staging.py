@@ -17,7 +17,7 @@ from typing import Final
 
 from opencode_memory.loops.git import Git
 
-_LINK_MODE: Final = "160000"
+LINK_MODE: Final = "160000"
 """The mode of an entry of the index that names a commit of another repository."""
 
 
@@ -28,7 +28,8 @@ def scratch_index(git: Git) -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="opencode-memory-") as folder:
         copy = Path(folder) / "index"
         if index.is_file():
-            shutil.copyfile(index, copy)
+            # With its time: git reads a file again that has changed as late as the index was written.
+            shutil.copy2(index, copy)
         yield {"GIT_INDEX_FILE": str(copy)}
 
 
@@ -77,7 +78,7 @@ def links_of_index(git: Git, more: Mapping[str, str] | None = None) -> dict[str,
     for entry in list_names(git, "ls-files", "--stage", "-z", more=more):
         about, _, path = entry.partition("\t")
         mode, commit, _ = about.split(" ")
-        if mode == _LINK_MODE:
+        if mode == LINK_MODE:
             found[path] = commit
     return found
 
