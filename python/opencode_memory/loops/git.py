@@ -126,15 +126,46 @@ class Git:
 
     def config_mark(self) -> str:
         """Return a hash of the repository's settings that may run a program; it changes only if one of them does."""
-        listed = self.run("config", "--list", "--null", "--show-scope")
-        pairs = listed.split("\0")
-        kept = []
-        for scope, entry in zip(pairs[::2], pairs[1::2], strict=False):
-            key = entry.partition("\n")[0].lower()
-            is_harmless = key.startswith(_HARMLESS) and not key.endswith(_RUNS_A_PROGRAM)
-            if scope in {"local", "worktree"} and not is_harmless:
-                kept.append(f"{scope} {entry}")
-        return hashlib.sha256("\0".join(sorted(kept)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        kept = sorted(f"{setting.scope} {setting.entry}" for setting in self._risky())
+        return hashlib.sha256("\0".join(kept).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+    def risky_settings(self) -> list[str]:
+        """Return the keys of the repository's settings that may run a program."""
+        return [setting.key for setting in self._risky()]
+
+    def _risky(self) -> list[_Setting]:
+        pairs = self.run("config", "--list", "--null", "--show-scope").split("\0")
+        found = [_Setting(scope, entry) for scope, entry in zip(pairs[::2], pairs[1::2], strict=False)]
+        return [setting for setting in found if setting.scope in {"local", "worktree"} and not setting.is_harmless]
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """A setting of git: where it is set, and its key and value on two lines."""
+
+    scope: str
+    entry: str
+
+    @property
+    def key(self) -> str:
+        return self.entry.partition("\n")[0].lower()
+
+    @property
+    def is_harmless(self) -> bool:
+        return self.key.startswith(_HARMLESS) and not self.key.endswith(_RUNS_A_PROGRAM)
+
+
+def identity(git: Git) -> dict[str, str]:
+    """Return the variables that name the author of commits, if the user has configured none."""
+    if git.succeeds("var", "GIT_COMMITTER_IDENT") and git.succeeds("config", "user.email"):
+        return {}
+    name, email = "opencode-memory loop", "loop@opencode-memory.invalid"
+    return {
+        "GIT_AUTHOR_NAME": name,
+        "GIT_AUTHOR_EMAIL": email,
+        "GIT_COMMITTER_NAME": name,
+        "GIT_COMMITTER_EMAIL": email,
+    }
 
 
 def no_push_environment() -> dict[str, str]:

@@ -40,6 +40,7 @@ def code_prompt(
     last: Mapping[str, Any],
     findings: Sequence[str],
     earlier: Sequence[str] = (),
+    submodules: Sequence[str] = (),
 ) -> str:
     """Return the request of a coding step.
 
@@ -50,11 +51,13 @@ def code_prompt(
         last: The outcome of the last step.
         findings: The open findings, a line each.
         earlier: What an earlier loop of the plan left, a line each.
+        submodules: Folders whose changes are not committed.
     """
     return _join(
         _CODE_RULES,
         _head(loop, plan),
         _section(plan.sections, loop.section),
+        _list("Submodules: change nothing in these folders, because the loop cannot keep it", submodules),
         _list("An earlier loop of this plan did not complete. Look whether this still holds", earlier),
         _done(loop),
         _output(last),

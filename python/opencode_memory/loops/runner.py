@@ -252,7 +252,16 @@ class Runner:
         plan, lines = await _on_thread(lambda: self._read_plan(loop)), [finding.line_of_text for finding in findings]
         if kind is StepKind.CODE:
             earlier = await _on_thread(lambda: describe_earlier(self.store, loop)) if loop.iteration <= 1 else ()
-            return code_prompt(loop, plan, why=why, last=last.outcome if last else {}, findings=lines, earlier=earlier)
+            is_own = loop.place is Place.WORKTREE
+            return code_prompt(
+                loop,
+                plan,
+                why=why,
+                last=last.outcome if last else {},
+                findings=lines,
+                earlier=earlier,
+                submodules=await _on_thread(self._worktree(loop).submodules) if is_own else (),
+            )
         diff = await _on_thread(self._worktree(loop).diff)
         return audit_prompt(loop, plan, diff=redact(diff)[0], findings=lines)
 
@@ -346,6 +355,8 @@ class Runner:
             return loop, {"exit": 0}
         # The setup installs dependencies, so it runs before the sandbox, with the network.
         ran = await self._run(replace(loop, sandbox=SandboxMode.OFF.value), (loop.setup,), made.path)
+        if ran.exit == 0 and loop.place is Place.WORKTREE:
+            await _on_thread(made.remember_setup)
         last = ran.output.strip().rpartition("\n")[2]
         said = f"`{loop.setup}` ended with {ran.exit}: {last}" if ran.exit else last
         return loop, {**_outcome(ran), "said": one_line(redact(said)[0], _NOTE_CHARACTERS)}
@@ -413,6 +424,8 @@ class Runner:
             if await _on_thread(tree.changes_configuration):
                 said = "the step changed OpenCode's configuration in the worktree, from which OpenCode runs code"
                 raise RestError(Rest.ERROR, f"{said}; look at {tree.path}, then resume or cancel the loop")
+            if lost := await _on_thread(tree.lost_work):
+                raise RestError(Rest.ERROR, _describe_lost(lost, step, tree.path))
             head = await _on_thread(lambda: tree.commit_all(message))
             outcome["commit"] = head if head != loop.head else None
             loop = replace(loop, head=head)
@@ -490,6 +503,14 @@ class Runner:
     async def _write(self, loop: Loop, step: Step | None = None, *, why: str | None = None) -> Loop:
         at = clock.now()
         return await _on_thread(lambda: self._held.write(loop, step, why=why, at=at))
+
+
+def _describe_lost(lost: Sequence[str], step: Step, folder: Path) -> str:
+    return (
+        f"step {step.number} ({step.kind}) changed what the loop does not keep: {', '.join(lost)}. A loop commits the"
+        f" files of the repository, but none of a submodule or of another repository inside of it. Look at {folder}:"
+        " commit and push them there, or remove them, then resume the loop"
+    )
 
 
 def _outcome(ran: Ran) -> dict[str, Any]:

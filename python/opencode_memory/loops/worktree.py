@@ -15,9 +15,17 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
-from opencode_memory.loops.git import Git, GitError
-from opencode_memory.loops.staging import list_names, scratch_index, stage_all, stage_ignored
+from opencode_memory.loops.git import Git, GitError, identity
+from opencode_memory.loops.staging import links_of_index, list_names, scratch_index, stage_ignored
 from opencode_memory.loops.stale_locks import remove_stale_locks
+from opencode_memory.loops.submodules import (
+    describe_lost,
+    remember_setup_everywhere,
+    remove_untracked,
+    stage,
+    uncommitted_files,
+)
+from opencode_memory.text.display import one_line
 
 _TAKEN_ALONG: Final = "Take uncommitted changes along"
 _MOST_COPIED: Final = 2_000
@@ -25,7 +33,9 @@ _PART: Final = ".copying"
 """A file that is being copied, beside the worktree."""
 _SUBMODULE_SECONDS: Final = 600.0
 _DIFF_CHARACTERS: Final = 60_000
-_PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--submodule=short")
+_MOST_NAMED: Final = 3
+_NAME_CHARACTERS: Final = 100
+_PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=none")
 """Options with which a diff runs no program, also not inside of a submodule."""
 
 
@@ -116,7 +126,7 @@ class Worktree:
         """Return the id of the tree of all files, changed and new ones included, without changing the index."""
         git = self.git
         with scratch_index(git) as index:
-            stage_all(git, index)
+            stage(git, index)
             return git.run("write-tree", more=index)
 
     def head(self) -> str:
@@ -131,9 +141,9 @@ class Worktree:
         """
         git = self.git
         self._return_to_branch(git)
-        stage_all(git)
+        stage(git)
         if git.run("write-tree") != git.run("rev-parse", "HEAD^{tree}"):
-            git.run("commit", "--no-verify", "--quiet", "--message", message, more=_identity(git))
+            git.run("commit", "--no-verify", "--quiet", "--message", message, more=identity(git))
         return git.run("rev-parse", "HEAD")
 
     def changes_configuration(self) -> bool:
@@ -146,13 +156,25 @@ class Worktree:
 
     def remove_products(self) -> None:
         """Remove the new files that a check has made. All work was committed before, and ignored files stay."""
-        self.git.run("clean", "-d", "--force", "--quiet")
+        remove_untracked(self.git)
+
+    def remember_setup(self) -> None:
+        """Keep what the setup command has written out of the commits, unless it is changed later."""
+        remember_setup_everywhere(self.git)
+
+    def submodules(self) -> list[str]:
+        """Return the paths of the submodules."""
+        return list(links_of_index(self.git))
+
+    def lost_work(self) -> list[str]:
+        """Return what a commit does not keep: changes in submodules and in other repositories inside of the folder."""
+        return list(describe_lost(self.git, self.base))
 
     def diff(self) -> str:
         """Return the changes since the base; a long diff is cut."""
         git = self.git
         with scratch_index(git) as index:
-            stage_all(git, index)
+            stage(git, index)
             text = git.run("diff", "--cached", *_PLAIN, self.base, "--", more=index)
         if len(text) <= _DIFF_CHARACTERS:
             return text
@@ -189,7 +211,12 @@ class Worktree:
         try:
             git = self.git
             self._return_to_branch(git)
-            git.run("worktree", "remove", str(self.path))
+            if lost := [*uncommitted_files(git), *describe_lost(git, self.base)]:
+                names = ", ".join(one_line(name, _NAME_CHARACTERS) for name in lost[:_MOST_NAMED])
+                more = f" and {len(lost) - _MOST_NAMED:,} more" if len(lost) > _MOST_NAMED else ""
+                return f"not committed: {names}{more}"
+            # Without force, git removes no folder with submodules or with files of the setup command.
+            git.run("worktree", "remove", "--force", str(self.path))
         except GitError as error:
             return error.said
         return None
@@ -245,7 +272,7 @@ def create(
         _fetch_submodules(git)
     _copy(repository.folder, path, _ignored(main, copies))
     if takes_changes and made.head() == base:
-        stash = main.run("stash", "create", more=_identity(main))
+        stash = main.run("stash", "create", more=identity(main))
         if stash:
             git.run("reset", "--quiet", "--hard", base)
             git.run("stash", "apply", "--quiet", stash)
@@ -276,19 +303,6 @@ def _git_dir(common: Path, path: Path) -> Path:
     if common.name == ".git" and os.path.realpath(common.parent) == os.path.realpath(path):
         return common
     raise GitError("worktree", f"{path} is no worktree of {common}")
-
-
-def _identity(git: Git) -> dict[str, str]:
-    """Return the author of commits, if the user has configured none."""
-    if git.succeeds("var", "GIT_COMMITTER_IDENT") and git.succeeds("config", "user.email"):
-        return {}
-    name, email = "opencode-memory loop", "loop@opencode-memory.invalid"
-    return {
-        "GIT_AUTHOR_NAME": name,
-        "GIT_AUTHOR_EMAIL": email,
-        "GIT_COMMITTER_NAME": name,
-        "GIT_COMMITTER_EMAIL": email,
-    }
 
 
 def _remove_checkout(git: Git, folder: Path) -> None:
