@@ -211,7 +211,7 @@ def test_without_opencode_the_loop_pauses(make: Callable[..., World]) -> None:
 def test_setup_that_fails_ends_the_loop(make: Callable[..., World]) -> None:
     loop = make(wish={"setup": "seq 1 200; echo missing >&2; exit 3"}).run()
     assert loop.state is LoopState.FAILED
-    assert loop.reason.endswith("`seq 1 200; echo missing >&2; exit 3` ended with 3: missing")
+    assert "`seq 1 200; echo missing >&2; exit 3` ended with 3: missing; when it is mended: " in loop.reason
 
 
 def test_check_on_a_fresh_checkout_sees_only_commits(make: Callable[..., World]) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -18,9 +19,12 @@ from typing import Final
 from opencode_memory.config.load import environment as inherited
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.loops.left_over import mark
+from opencode_memory.text.display import one_line
 
 _SECONDS: Final = 120.0
-_SAID_CHARACTERS: Final = 500
+_SAID_CHARACTERS: Final = 2_000
+_CAUSE_CHARACTERS: Final = 200
+_MARKS: Final = ("fatal:", "error:")
 _OPTIONS: Final = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
@@ -56,12 +60,45 @@ class GitError(OpencodeMemoryError):
     """Git failed.
 
     Attributes:
+        command: The command of git.
         said: The end of its error output.
+        problem: What could not be done, for people; empty if nobody has explained it.
     """
 
-    def __init__(self, command: str, said: str) -> None:
-        super().__init__(f"git {command} failed: {said}")
+    def __init__(self, command: str, said: str, *, problem: str = "") -> None:
+        super().__init__(f"{problem or 'git failed'} (git {command}: {_shorten(said)})")
+        self.command = command
         self.said = said
+        self.problem = problem
+
+    @property
+    def cause(self) -> str:
+        """The line of its error output that names the cause."""
+        return _shorten(self.said)
+
+
+@contextmanager
+def explain(problem: str) -> Iterator[None]:
+    """Say in errors of git what could not be done. The innermost explanation counts.
+
+    Args:
+        problem: For example ``the changes cannot be committed``.
+    """
+    try:
+        yield
+    except GitError as error:
+        if error.problem:
+            raise
+        raise GitError(error.command, error.said, problem=problem) from error
+
+
+def _shorten(said: str) -> str:
+    """Return the first line that git marks as an error, without the mark, or the last line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    for line in lines:
+        if line.startswith(_MARKS):
+            return one_line(line.partition(":")[2], _CAUSE_CHARACTERS)
+    return one_line(lines[-1] if lines else said, _CAUSE_CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

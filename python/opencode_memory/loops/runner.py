@@ -22,7 +22,7 @@ from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.loops.command import KEPT_CHARACTERS, Ran, run_all
 from opencode_memory.loops.earlier import describe_earlier
-from opencode_memory.loops.git import Git, no_push_environment
+from opencode_memory.loops.git import Git, GitError, no_push_environment
 from opencode_memory.loops.host import Host
 from opencode_memory.loops.lease import LEASE_SECONDS, HeldLease
 from opencode_memory.loops.left_over import end_children, end_group
@@ -174,6 +174,8 @@ class Runner:
             if self._conflicts < _MOST_CONFLICTS:
                 return True
             await self._rest(Rest.ERROR, str(error))
+        except GitError as error:
+            await self._rest_after(error)
         except OpencodeMemoryError as error:
             await self._rest(Rest.ERROR, str(error))
         except Exception as error:  # noqa: BLE001  logged with its traceback, and recorded
@@ -202,7 +204,7 @@ class Runner:
         return await self._write(replace(loop, config_mark=mark))
 
     async def _rest_after(self, error: Exception) -> None:
-        """Record an error that no rule expects."""
+        """Record an error with the step, and how the loop goes on."""
         loop = await _on_thread(lambda: self.loops.get(self.id))
         step = await _on_thread(lambda: self.loops.step(loop.id, loop.steps))
         after = "the work after " if step is not None and step.state is StepState.DONE else ""

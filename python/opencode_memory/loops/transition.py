@@ -75,7 +75,8 @@ def advance(loop: Loop, step: Step | None, facts: Facts) -> Move:
 
 def _after_prepare(loop: Loop, outcome: Mapping[str, Any]) -> Move:
     if outcome.get("exit") != 0:
-        return _end(loop, LoopState.FAILED, f"the preparation failed: {outcome.get('said', '')}")
+        todo = f"when it is mended: opencode-memory loop restart {loop.name}"
+        return _end(loop, LoopState.FAILED, f"the preparation failed: {outcome.get('said', '')}; {todo}")
     return _code(loop, "the worktree is ready")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
-from opencode_memory.loops.git import Git, GitError, identity
+from opencode_memory.loops.git import Git, GitError, explain, identity
 from opencode_memory.loops.staging import links_of_index, list_names, scratch_index, stage_ignored
 from opencode_memory.loops.stale_locks import remove_stale_locks
 from opencode_memory.loops.submodules import (
@@ -73,7 +73,7 @@ def find_repository(directory: Path) -> Repository:
         folder = Path(git.run("rev-parse", "--show-toplevel"))
         common = Path(git.run("rev-parse", "--path-format=absolute", "--git-common-dir"))
     except GitError as error:
-        message = f"directory: a loop needs a git repository with files, and {directory} is none: {error.said}"
+        message = f"directory: a loop needs a git repository with files, and {directory} is none ({error.cause})"
         raise InvalidInputError(message, field="directory") from error
     try:
         head = git.run("rev-parse", "--verify", "HEAD^{commit}")
@@ -125,7 +125,7 @@ class Worktree:
     def tree(self) -> str:
         """Return the id of the tree of all files, changed and new ones included, without changing the index."""
         git = self.git
-        with scratch_index(git) as index:
+        with explain(f"the files in {self.path} cannot be compared"), scratch_index(git) as index:
             stage(git, index)
             return git.run("write-tree", more=index)
 
@@ -140,40 +140,45 @@ class Worktree:
             GitError: Git failed, or the branch is checked out in another folder.
         """
         git = self.git
-        self._return_to_branch(git)
-        stage(git)
-        if git.run("write-tree") != git.run("rev-parse", "HEAD^{tree}"):
-            git.run("commit", "--no-verify", "--quiet", "--message", message, more=identity(git))
-        return git.run("rev-parse", "HEAD")
+        with explain(f"the changes cannot be committed on {self.branch}"):
+            self._return_to_branch(git)
+            stage(git)
+            if git.run("write-tree") != git.run("rev-parse", "HEAD^{tree}"):
+                git.run("commit", "--no-verify", "--quiet", "--message", message, more=identity(git))
+            return git.run("rev-parse", "HEAD")
 
     def changes_configuration(self) -> bool:
         """Return whether OpenCode's configuration differs from the base, from which OpenCode would run code."""
         names = (".opencode", "opencode.json", "opencode.jsonc")
         git = self.git
-        with scratch_index(git) as index:
+        with explain(f"the files in {self.path} cannot be compared"), scratch_index(git) as index:
             stage_ignored(git, names, more=index)
             return bool(git.run("diff", "--cached", "--name-only", self.base, "--", *names, more=index))
 
     def remove_products(self) -> None:
         """Remove the new files that a check has made. All work was committed before, and ignored files stay."""
-        remove_untracked(self.git)
+        with explain(f"new files cannot be removed from {self.path}"):
+            remove_untracked(self.git)
 
     def remember_setup(self) -> None:
         """Keep what the setup command has written out of the commits, unless it is changed later."""
-        remember_setup_everywhere(self.git)
+        with explain("what the setup command wrote cannot be recorded"):
+            remember_setup_everywhere(self.git)
 
     def submodules(self) -> list[str]:
         """Return the paths of the submodules."""
-        return list(links_of_index(self.git))
+        with explain("the submodules cannot be listed"):
+            return list(links_of_index(self.git))
 
     def lost_work(self) -> list[str]:
         """Return what a commit does not keep: changes in submodules and in other repositories inside of the folder."""
-        return list(describe_lost(self.git, self.base))
+        with explain("the submodules cannot be compared"):
+            return list(describe_lost(self.git, self.base))
 
     def diff(self) -> str:
         """Return the changes since the base; a long diff is cut."""
         git = self.git
-        with scratch_index(git) as index:
+        with explain(f"the files in {self.path} cannot be compared"), scratch_index(git) as index:
             stage(git, index)
             text = git.run("diff", "--cached", *_PLAIN, self.base, "--", more=index)
         if len(text) <= _DIFF_CHARACTERS:
@@ -193,8 +198,9 @@ class Worktree:
             copies: Patterns of ignored files that are copied, as into the worktree.
         """
         git = self.git
-        _remove_checkout(git, folder)
-        git.run("worktree", "add", "--detach", "--force", str(folder), commit)
+        with explain(f"the branch cannot be checked out into {folder}"):
+            _remove_checkout(git, folder)
+            git.run("worktree", "add", "--detach", "--force", str(folder), commit)
         try:
             listed = [git.run("ls-tree", name, "--", ".gitmodules") for name in (self.base, commit)]
             # A changed list of submodules may name any address, which git would open as the user.
@@ -218,7 +224,7 @@ class Worktree:
             # Without force, git removes no folder with submodules or with files of the setup command.
             git.run("worktree", "remove", "--force", str(self.path))
         except GitError as error:
-            return error.said
+            return f"git cannot remove it ({error.cause})"
         return None
 
     def _return_to_branch(self, git: Git) -> None:
@@ -259,11 +265,12 @@ def create(
     main = Git(work_tree=repository.folder)
     if not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        main.run("worktree", "prune")
-        if main.succeeds("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"):
-            main.run("worktree", "add", str(path), branch)
-        else:
-            main.run("worktree", "add", "-b", branch, str(path), base)
+        with explain(f"the worktree {path} with the branch {branch} cannot be made"):
+            main.run("worktree", "prune")
+            if main.succeeds("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}"):
+                main.run("worktree", "add", str(path), branch)
+            else:
+                main.run("worktree", "add", "-b", branch, str(path), base)
     git = Git(work_tree=path, git_dir=_git_dir(repository.common, path))
     if git.run("rev-parse", "--abbrev-ref", "HEAD") != branch:
         raise InvalidInputError(f"worktree: {path} is there, but not on the branch {branch}", field="worktree")
@@ -272,11 +279,12 @@ def create(
         _fetch_submodules(git)
     _copy(repository.folder, path, _ignored(main, copies))
     if takes_changes and made.head() == base:
-        stash = main.run("stash", "create", more=identity(main))
-        if stash:
-            git.run("reset", "--quiet", "--hard", base)
-            git.run("stash", "apply", "--quiet", stash)
-        _copy(repository.folder, path, list_names(main, "ls-files", "--others", "--exclude-standard", "-z"))
+        with explain("your uncommitted changes cannot be taken along"):
+            stash = main.run("stash", "create", more=identity(main))
+            if stash:
+                git.run("reset", "--quiet", "--hard", base)
+                git.run("stash", "apply", "--quiet", stash)
+            _copy(repository.folder, path, list_names(main, "ls-files", "--others", "--exclude-standard", "-z"))
         made.commit_all(_TAKEN_ALONG)
     return made
 
@@ -288,7 +296,8 @@ def in_place(repository: Repository, *, base: str) -> Worktree:
 
 
 def _fetch_submodules(git: Git) -> None:
-    git.run("submodule", "update", "--init", "--recursive", seconds=_SUBMODULE_SECONDS)
+    with explain(f"the submodules cannot be fetched into {git.work_tree}"):
+        git.run("submodule", "update", "--init", "--recursive", seconds=_SUBMODULE_SECONDS)
 
 
 def _git_dir(common: Path, path: Path) -> Path:

@@ -1,0 +1,68 @@
+"""Errors of git, as a person reads them: what could not be done, in which step, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from loops.fake_opencode import Asked
+from loops.loop_world import World
+from loops.repositories import git
+from opencode_memory.loops.git import GitError, explain
+from opencode_memory.loops.model import LoopState, Rest
+
+
+def test_preparation_that_git_refuses_says_what_to_do(make: Callable[..., World]) -> None:
+    world = make()
+    git(world.shop, "branch", "loop")
+    loop = world.run()
+    assert loop.state is LoopState.FAILED
+    said = re.fullmatch(
+        r"the preparation failed: the worktree (\S+) with the branch (\S+) cannot be made"
+        r" \(git worktree: (.*)\); when it is mended: opencode-memory loop restart say-hello",
+        loop.reason,
+    )
+    assert said is not None, loop.reason
+    assert said[3].startswith("cannot lock ref 'refs/heads/loop/say-hello-")
+
+
+def test_commit_that_git_refuses_names_the_step_and_how_to_go_on(make: Callable[..., World]) -> None:
+    world = make()
+    usual = world.opencode.answer
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        git(asked.directory, "checkout", "--quiet", "--detach")
+        git(world.shop, "checkout", "--quiet", world.loops.get(world.loop.id).branch or "")
+        return usual(asked)
+
+    world.opencode.answer = answer
+    loop = world.run()
+    assert (loop.state, loop.rest) == (LoopState.WAITING, Rest.ERROR)
+    assert loop.reason.startswith(f"step 2 (code) failed: the changes cannot be committed on {loop.branch} (git ")
+    assert f"is now checked out in {world.shop}" in loop.reason
+    assert loop.reason.endswith("; when it is mended: opencode-memory loop resume say-hello")
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        ("hint: try\nfatal: bad object\n\nAnother git process", "bad object"),
+        ("Cloning into 'a'...\nerror: no space\nfatal: adding files failed", "no space"),
+        ("it took longer than 120 s", "it took longer than 120 s"),
+        ("fatal: " + "x" * 1_000, "x" * 194 + " […]"),
+    ],
+)
+def test_only_the_cause_is_shown(said: str, cause: str) -> None:
+    assert str(GitError("add", said)) == f"git failed (git add: {cause})"
+
+
+def test_innermost_explanation_counts() -> None:
+    with (
+        pytest.raises(GitError, match="the inner work failed"),
+        explain("the outer work failed"),
+        explain("the inner work failed"),
+    ):
+        raise GitError("add", "fatal: no")
