@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _MACHINES: Final = frozenset({Trust.EXTRACTED, Trust.AGENT})
 _UNDO_KINDS: Final = frozenset({"undo", "redo"})
 _UPKEEP: Final = "upkeep:"
+_TEXT_KINDS: Final = frozenset({"edit", "update"})
+"""Changes that replace the text of a memory, and may leave its source as it was."""
 _MOST_STEPS: Final = 100
 """Changes of memories that are undone one after another; each is one of a message of the same session."""
 _log: Final = logging.getLogger(__name__)
@@ -75,15 +77,22 @@ def _undo(store: MemoryStore, found: Iterable[tuple[str, int]], kept: set[str]) 
 
 
 def _find_operation(store: MemoryStore, memory: Memory) -> int | None:
-    """Return the operation that stored a memory's text from its message; None if the memory was changed since."""
+    """Return the last operation that gave a memory its text; None if somebody else has changed it since its message.
+
+    Several texts may be from one message: an agent stores a topic twice, or edits what it has stored.
+    """
     changes = [
         change
         for change in store.history(memory.id)
         # What the program did by itself, for example to a duplicate, is nobody's change.
         if not change.undone and change.kind not in _UNDO_KINDS and not change.kind.startswith(_UPKEEP)
     ]
-    if not changes or changes[-1].actor not in _MACHINES:
-        return None
-    last, source = changes[-1], (memory.source.session, memory.source.message)
-    is_from_it = last.before is None or (last.before.source.session, last.before.source.message) != source
-    return last.operation if is_from_it else None
+    source = (memory.source.session, memory.source.message)
+    for change in reversed(changes):
+        if change.actor not in _MACHINES:
+            break
+        if change.before is None or (change.before.source.session, change.before.source.message) != source:
+            return changes[-1].operation
+        if change.kind not in _TEXT_KINDS:
+            break
+    return None
