@@ -7,7 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opencode_memory.learning.extraction.session_state import SessionState
-from opencode_memory.learning.extraction.undo import apply_undo, forget_messages, forget_statements, split_pending
+from opencode_memory.learning.extraction.undo import (
+    apply_undo,
+    find_removed_end,
+    forget_messages,
+    forget_statements,
+    go_back,
+    split_pending,
+)
 from opencode_memory.learning.session_writes import name_message, retry_on_conflict
 from opencode_memory.learning.take_back import list_stored, take_back
 from opencode_memory.store.learning_state import Batch
@@ -86,14 +93,14 @@ def note_undone(store: MemoryStore, session: str, undone: UndoneMessages, *, pro
 
 
 def forget_missing(store: MemoryStore, session: str, existing: Callable[[], frozenset[str]]) -> None:
-    """Forget what was found, and is not stored yet, in messages that OpenCode has removed.
+    """Forget what was found, and is not stored yet, in messages that OpenCode has removed, and the work since.
 
     A message counts as removed only if a later one exists. A copy of a database has no newer ones.
 
     Args:
         store: The store.
         session: The session.
-        existing: Returns the ids of the messages that exist; called only if something is not stored yet.
+        existing: Returns the ids of the messages that exist; called only if the state has messages.
 
     Raises:
         BusyError: Other processes write the same session all the time.
@@ -102,11 +109,14 @@ def forget_missing(store: MemoryStore, session: str, existing: Callable[[], froz
     def attempt() -> None:
         version, stored = store.learning.open(session)
         state = SessionState.from_json(stored)
-        known = frozenset(candidate.message for candidate in state.pending if candidate.message)
+        waiting = frozenset(candidate.message for candidate in state.pending if candidate.message)
+        known = waiting.union(turn.message for turn in state.turns)
         present = existing() if known else known
         missing = frozenset(message for message in known - present if message < max(present, default=""))
-        if missing:
-            left = forget_messages(state, missing)
+        end = find_removed_end(state, missing)
+        gone = [message for message in missing if message in waiting or (end is not None and message >= end)]
+        left = forget_messages(state if end is None else go_back(state, end), gone)
+        if left != state:
             store.learning.write(Batch(session=session, version=version, state=left.to_json()))
 
     retry_on_conflict(attempt, session)

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Any, Final, TypeVar
 
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.models import Hit, SessionHit, Sources
+from opencode_memory.models import Category, Hit, SessionHit, Sources
 
 _Found = TypeVar("_Found", Hit, SessionHit)
 
@@ -55,7 +55,9 @@ def merge(memories: Sequence[Hit], turns: Sequence[SessionHit], *, limit: int) -
     A turn of a message that a shown memory was learned from is left out, and so is one with the text of a memory. Hits
     keep their ranks.
     """
-    told = {(hit.memory.source.session, hit.memory.source.message) for hit in memories}
+    # A summary names the newest message of its session, and does not say what that message says.
+    learned = [hit.memory.source for hit in memories if hit.memory.category is not Category.CONVERSATION]
+    told = {(source.session, source.message) for source in learned}
     texts = {_normal(hit.memory.content) for hit in memories}
     waiting = _with_relevance(list(memories))
     others = _with_relevance(

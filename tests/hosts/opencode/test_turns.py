@@ -15,7 +15,7 @@ from opencode_memory.hosts.opencode.turns.indexing import IndexingReport, TurnIn
 from opencode_memory.hosts.opencode.turns.reading import DatabaseTexts
 from opencode_memory.learning import switches
 from opencode_memory.learning.switches import Switches
-from opencode_memory.models import ALL_PROJECTS, SessionHit
+from opencode_memory.models import ALL_PROJECTS, SessionHit, Source
 from opencode_memory.projects.resolver import ProjectResolver
 from opencode_memory.store.memory_store import MemoryStore
 from support.embedders import WordEmbedder
@@ -228,6 +228,17 @@ def test_copy_of_a_session_is_shown_once(store: MemoryStore, talk: FakeOpenCode)
     talk.user("ses_c", "msg_c3", "Then skip them and write a warning to the audit log.", at=START + 2000)
     index(store, talk)
     assert len([hit for hit in find(store, "warning audit log") if "audit log" in hit.turn.text]) == 1
+
+
+@pytest.mark.parametrize(("category", "is_shown"), [("fact", False), ("conversation", True)])
+def test_turn_is_left_out_beside_a_memory_of_its_message_but_not_beside_a_summary(
+    store: MemoryStore, talk: FakeOpenCode, category: str, is_shown: bool
+) -> None:
+    index(store, talk)
+    source = Source(tool="opencode", session="ses_a", message="msg_a3")
+    store.remember("The importer writes a warning to the audit log.", category=category, source=source)
+    hits = store.search("warning audit log", sources="all", project=ALL_PROJECTS)
+    assert ("msg_a3" in {hit.turn.message for hit in hits if isinstance(hit, SessionHit)}) is is_shown
 
 
 def test_missing_database_shows_nothing(store: MemoryStore, talk: FakeOpenCode) -> None:

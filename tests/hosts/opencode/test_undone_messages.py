@@ -31,6 +31,23 @@ LATE_MS = NOW_MS + 10_000_000
 RULE = "From now on, always run `make lint` before you commit."
 
 
+def edit_of(file: Path) -> dict[str, Any]:
+    """Return the part of a message in which the agent edits a file."""
+    return {
+        "type": "tool",
+        "tool": "edit",
+        "callID": "call_1",
+        "state": {
+            "status": "completed",
+            "input": {"filePath": str(file), "oldString": "a - b", "newString": "a + b"},
+            "output": "ok",
+            "title": file.name,
+            "metadata": {},
+            "time": {"start": NOW_MS, "end": NOW_MS},
+        },
+    }
+
+
 class Session:
     """A session whose events arrive one by one, as OpenCode publishes them."""
 
@@ -58,29 +75,16 @@ class Session:
     def say(self, message: str, text: str) -> None:
         self.take(*said(message, text, NOW_MS + int(message.removeprefix("msg_"))), IDLE)
 
-    def edit(self, message: str, file: Path) -> None:
-        """Let the agent edit a file, and end its turn."""
-        done = {
-            "id": "prt_edit",
-            "messageID": message,
-            "sessionID": SESSION,
-            "type": "tool",
-            "tool": "edit",
-            "callID": "call_1",
-            "state": {
-                "status": "completed",
-                "input": {"filePath": str(file), "oldString": "a - b", "newString": "a + b"},
-                "output": "ok",
-                "title": file.name,
-                "metadata": {},
-                "time": {"start": NOW_MS, "end": NOW_MS},
-            },
-        }
+    def edit(self, message: str, file: Path, text: str = "") -> None:
+        """Let the agent edit a file, and end its turn with a text."""
+        done = {**edit_of(file), "id": "prt_edit", "messageID": message, "sessionID": SESSION}
+        told = {"id": "prt_told", "messageID": message, "sessionID": SESSION, "type": "text", "text": text}
         info = {"id": message, "sessionID": SESSION, "role": "assistant", "time": {"created": NOW_MS + 3}}
         ended = {**info, "finish": "stop", "time": {"created": NOW_MS + 3, "completed": NOW_MS + 4}}
         self.take(
             {"type": "message.updated", "properties": {"sessionID": SESSION, "info": info}},
             {"type": "message.part.updated", "properties": {"sessionID": SESSION, "part": done}},
+            {"type": "message.part.updated", "properties": {"sessionID": SESSION, "part": told}},
             {"type": "message.updated", "properties": {"sessionID": SESSION, "info": ended}},
             IDLE,
         )

@@ -39,7 +39,7 @@ from opencode_memory.learning.extraction.statements import (
     list_retracted,
 )
 from opencode_memory.learning.extraction.summary import describe_goal, describe_outcome, summarize_session
-from opencode_memory.learning.extraction.undo import forget_statements, split_pending
+from opencode_memory.learning.extraction.undo import begin_turn, forget_statements, split_pending
 from opencode_memory.models import Category
 from opencode_memory.text.pasted import strip_private
 
@@ -93,13 +93,16 @@ def step(
         The new state, and the candidates that are ready to be stored.
     """
     ready: list[Candidate] = []
+    if any(isinstance(event, UserText) for event in message.events):
+        state = begin_turn(state, message.id)
     for raw in message.events:
         event = _redact(raw)
-        state, released = _release(state, event)
+        state, released = _release(state, event, message.id)
         ready += released
         before = state
         state, found = _process_event(info, state, event, known)
         state = state if state.goal == before.goal else replace(state, goal_from=message.id)
+        state = state if state.outcome == before.outcome else replace(state, outcome_from=message.id)
         if state.pretending != before.pretending:
             state = replace(state, pretending_from=message.id if state.pretending else "")
         if isinstance(event, UserText | Feedback) and not info.parent:
@@ -107,7 +110,7 @@ def step(
             state = replace(state, typed=provenance.add_typed(state.typed, event.text, state.foreign))
         placed = [candidate.with_source(message.id, message.at_ms, is_copy=is_copy) for candidate in found]
         state = _hold(state, [candidate for candidate in placed if not _is_repeated(candidate, state)])
-    return state.trim(), tuple(ready)
+    return replace(state, latest=max(state.latest, message.id)).trim(), tuple(ready)
 
 
 def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionState, tuple[Candidate, ...]]:
@@ -117,10 +120,11 @@ def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionS
     # While messages are undone, no summary is written: a redo may bring them back.
     is_closed = info.parent is None and state.own > 0 and state.undone_since is None
     closing = summarize_session(info.id, state) if is_closed else None
-    return state, ready if closing is None else (*ready, closing.with_source("", at_ms))
+    # An undo of the newest message takes the summary back as well.
+    return state, ready if closing is None else (*ready, closing.with_source(state.latest, at_ms))
 
 
-def _release(state: SessionState, event: Event) -> tuple[SessionState, tuple[Candidate, ...]]:
+def _release(state: SessionState, event: Event, message: str) -> tuple[SessionState, tuple[Candidate, ...]]:
     """Return the candidates that can no longer be retracted after an event."""
     if not isinstance(event, UserText | SessionEnd | Compaction):
         return state, ()
@@ -133,6 +137,7 @@ def _release(state: SessionState, event: Event) -> tuple[SessionState, tuple[Can
         return state, ready
     gone = list_retracted(event.text, [candidate for candidate in ready if candidate.is_persons])
     state = forget_statements(state, (candidate.content for candidate in gone))
+    state = replace(state, retracted=(*state.retracted, *((message, candidate) for candidate in gone)))
     return state, tuple(candidate for candidate in ready if candidate not in gone)
 
 

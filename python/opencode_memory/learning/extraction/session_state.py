@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from opencode_memory.learning.extraction.candidate import Candidate
 
+_T = TypeVar("_T")
 MOST_FAILURES: Final = 12
 MOST_FILES: Final = 40
 MOST_COMMANDS: Final = 60
@@ -15,6 +17,7 @@ MOST_PENDING: Final = 60
 MOST_REMOVED: Final = 1000
 MOST_SAID: Final = 3000
 MOST_BLOCKERS: Final = 20
+MOST_TURNS: Final = 10
 LONGEST_TEXT: Final = 1500
 MOST_OF_ONE: Final = 10
 LONGEST_NAME: Final = 200
@@ -63,13 +66,60 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A message of the user, and the work of the session before it. An undo of the message goes back to that.
+
+    Attributes:
+        message: Id of the message.
+        latest: Id of the message before it; empty if there is none.
+        files: As in ``SessionState``, like the following ones.
+        failures: Failing commands.
+        passed: Number of successes of each command.
+        solved: Complaints that edits have solved.
+        findings: Number of findings of the agent.
+        own: Number of messages that are no copies.
+    """
+
+    message: str
+    latest: str = ""
+    files: tuple[str, ...] = ()
+    failures: tuple[tuple[str, Failure], ...] = ()
+    passed: tuple[tuple[str, int], ...] = ()
+    solved: tuple[str, ...] = ()
+    findings: int = 0
+    own: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Convert to a JSON object without empty members."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        """Build a turn from a stored JSON object."""
+        return cls(
+            message=value["message"],
+            latest=value.get("latest", ""),
+            files=tuple(value.get("files", ())),
+            failures=_read_failures(value.get("failures", ())),
+            passed=_read_pairs(value.get("passed", ())),
+            solved=tuple(value.get("solved", ())),
+            findings=value.get("findings", 0),
+            own=value.get("own", 0),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionState:
     """State that is kept of a session.
 
     Attributes:
         goal: The user's first request.
         goal_from: Id of the message with that request.
-        outcome: The agent's last message.
+        outcome: The agent's last message that reports work.
+        outcome_from: Id of that message.
+        latest: Id of the newest message.
+        turns: The last messages of the user, with the work before each.
+        retracted: Candidates that the user has retracted, each with the id of the message that did it.
         action: The agent's last actions and texts; used to recognise corrections.
         offer: The agent's last text that offered options.
         offered_ago: Number of user messages since the offer.
@@ -94,6 +144,10 @@ class SessionState:
     goal: str = ""
     goal_from: str = ""
     outcome: str = ""
+    outcome_from: str = ""
+    latest: str = ""
+    turns: tuple[Turn, ...] = ()
+    retracted: tuple[tuple[str, Candidate], ...] = ()
     action: str = ""
     offer: str = ""
     offered_ago: int = 0
@@ -116,6 +170,7 @@ class SessionState:
 
     def trim(self) -> Self:
         """Drop the oldest entries of each part beyond its limit."""
+        turns = self.turns[-MOST_TURNS:]
         return replace(
             self,
             failures=tuple((key, failure.trim()) for key, failure in self.failures[-MOST_FAILURES:]),
@@ -124,6 +179,8 @@ class SessionState:
             files=tuple(name[-LONGEST_NAME:] for name in self.files[:MOST_FILES]),
             solved=self.solved[-MOST_FAILURES:],
             pending=self.pending[-MOST_PENDING:],
+            turns=turns,
+            retracted=tuple((by, one) for by, one in self.retracted[-MOST_OF_ONE:] if turns and by >= turns[0].message),
             removed=self.removed[-MOST_REMOVED:],
             goal=self.goal[:LONGEST_TEXT],
             outcome=self.outcome[:LONGEST_TEXT],
@@ -155,7 +212,11 @@ class SessionState:
             "pending": [candidate.as_json() for candidate in self.pending],
             # An earlier version does not know these names.
             **({"goal_from": self.goal_from} if self.goal_from else {}),
+            **({"outcome_from": self.outcome_from} if self.outcome_from else {}),
             **({"pretending_from": self.pretending_from} if self.pretending_from else {}),
+            **({"latest": self.latest} if self.latest else {}),
+            **({"turns": [turn.as_json() for turn in self.turns]} if self.turns else {}),
+            **({"retracted": [(by, one.as_json()) for by, one in self.retracted]} if self.retracted else {}),
             **({"undone_since": self.undone_since} if self.undone_since else {}),
             **({"removed": self.removed} if self.removed else {}),
         }
@@ -165,10 +226,12 @@ class SessionState:
     def from_json(cls, text: str) -> Self:
         """Parse stored JSON; missing members (``{}``) get their defaults."""
         value: dict[str, Any] = {_FIELDS.get(name, name): stored for name, stored in json.loads(text).items()}
-        failures = tuple((key, Failure.from_json(failure)) for key, failure in value.pop("failures", ()))
+        failures = _read_failures(value.pop("failures", ()))
         pending = tuple(Candidate.from_json(candidate) for candidate in value.pop("pending", ()))
-        blockers = tuple((topic, content) for topic, content in value.pop("blockers", ()))
-        passed = tuple((key, times) for key, times in value.pop("passed", ()))
+        blockers = _read_pairs(value.pop("blockers", ()))
+        passed = _read_pairs(value.pop("passed", ()))
+        turns = tuple(Turn.from_json(turn) for turn in value.pop("turns", ()))
+        retracted = tuple((by, Candidate.from_json(candidate)) for by, candidate in value.pop("retracted", ()))
         # A later version may have stored members that this one does not know.
         known = {one.name for one in fields(cls)}
         plain: dict[str, Any] = {
@@ -176,4 +239,20 @@ class SessionState:
             for name, stored in value.items()
             if name in known
         }
-        return cls(failures=failures, pending=pending, passed=passed, blockers=blockers, **plain)
+        return cls(
+            failures=failures,
+            pending=pending,
+            passed=passed,
+            turns=turns,
+            retracted=retracted,
+            blockers=blockers,
+            **plain,
+        )
+
+
+def _read_pairs(stored: Iterable[tuple[str, _T]]) -> tuple[tuple[str, _T], ...]:
+    return tuple((key, value) for key, value in stored)
+
+
+def _read_failures(stored: Iterable[tuple[str, dict[str, Any]]]) -> tuple[tuple[str, Failure], ...]:
+    return tuple((key, Failure.from_json(failure)) for key, failure in stored)

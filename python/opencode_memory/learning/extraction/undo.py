@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from itertools import takewhile
 
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import UndoneMessages
-from opencode_memory.learning.extraction.injected_text import hash_triples
-from opencode_memory.learning.extraction.session_state import SessionState
+from opencode_memory.learning.extraction.injected_text import add_texts, hash_triples
+from opencode_memory.learning.extraction.session_state import SessionState, Turn
 
 
 def apply_undo(state: SessionState, undone: UndoneMessages) -> SessionState:
@@ -22,10 +23,61 @@ def apply_undo(state: SessionState, undone: UndoneMessages) -> SessionState:
     # The note of an undo and that of the removal may come as one.
     removed = [one for one in undone.removed if is_undone(one, state.undone_since) or is_undone(one, since)]
     return replace(
-        forget_messages(state, removed),
+        forget_messages(go_back(state, min(removed)) if removed else state, removed),
         undone_since=since,
         removed=tuple(dict.fromkeys((*state.removed, *removed))),
     )
+
+
+def begin_turn(state: SessionState, message: str) -> SessionState:
+    """Note the work of the session before a message of the user."""
+    turn = Turn(
+        message=message,
+        latest=state.latest,
+        files=state.files,
+        failures=state.failures,
+        passed=state.passed,
+        solved=state.solved,
+        findings=state.findings,
+        own=state.own,
+    )
+    return replace(state, turns=(*state.turns, turn))
+
+
+def go_back(state: SessionState, message: str) -> SessionState:
+    """Return the state with the work before a message, which is removed with all later ones.
+
+    The work before a message from long ago is unknown. Then no file is named, because an undone one could be.
+    """
+    if message > state.latest:
+        return state
+    turns = tuple(turn for turn in state.turns if turn.message <= message)
+    before = turns[-1] if turns else Turn(message=message)
+    had_outcome = state.outcome_from >= message
+    return replace(
+        state,
+        latest=before.latest,
+        turns=turns[:-1],
+        files=before.files,
+        failures=before.failures,
+        passed=before.passed,
+        solved=before.solved,
+        findings=before.findings,
+        own=before.own,
+        outcome="" if had_outcome else state.outcome,
+        outcome_from="" if had_outcome else state.outcome_from,
+        action="",
+        offer="",
+    )
+
+
+def find_removed_end(state: SessionState, missing: Collection[str]) -> str | None:
+    """Return the first of the missing messages at the end of a state; None if its last message of the user is there.
+
+    Another program may remove earlier messages, for example to shorten a session. The work since then counts further.
+    """
+    last = [turn.message for turn in takewhile(lambda turn: turn.message in missing, reversed(state.turns))]
+    return last[-1] if last else None
 
 
 def split_pending(state: SessionState) -> tuple[tuple[Candidate, ...], tuple[Candidate, ...]]:
@@ -36,16 +88,22 @@ def split_pending(state: SessionState) -> tuple[tuple[Candidate, ...], tuple[Can
 
 
 def forget_messages(state: SessionState, messages: Collection[str]) -> SessionState:
-    """Return the state without the candidates and the request of some messages, and the role play that one began."""
+    """Return the state without what some messages said: their candidates, their request, and their role play.
+
+    What they had retracted is proposed again.
+    """
     gone = [candidate for candidate in state.pending if candidate.message in messages]
     state = forget_statements(
         state, (candidate.content for candidate in gone), (candidate.topic for candidate in gone if candidate.topic)
     )
+    back = [one for by, one in state.retracted if by in messages and one.message not in messages]
     had_goal = state.goal_from in messages
     is_pretending = state.pretending and state.pretending_from not in messages
     return replace(
         state,
-        pending=tuple(candidate for candidate in state.pending if candidate.message not in messages),
+        pending=(*(candidate for candidate in state.pending if candidate.message not in messages), *back),
+        retracted=tuple((by, one) for by, one in state.retracted if by not in messages),
+        proposed=add_texts(state.proposed, (candidate.content for candidate in back)),
         goal="" if had_goal else state.goal,
         goal_from="" if had_goal else state.goal_from,
         pretending=is_pretending,
