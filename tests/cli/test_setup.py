@@ -137,7 +137,7 @@ def test_server_of_older_version_is_reported(cli: CommandLine, opencode: Path, m
         monkeypatch.setenv("OPENCODE_MEMORY_PORT", str(port))
         output = cli.ok("setup").err
     assert "has version 0.0.1, but " in output
-    assert "&& opencode-memory serve --detach" in output
+    assert "is installed: opencode-memory serve --detach" in output
 
 
 def test_output_fits_80_columns(cli: CommandLine, opencode: Path) -> None:

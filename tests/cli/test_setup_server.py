@@ -71,6 +71,21 @@ def test_undo_keeps_server_that_an_open_opencode_uses(cli: CommandLine, backgrou
     assert is_running(background)
 
 
+def test_doctor_names_the_plugin_of_an_open_opencode_that_is_of_another_version(
+    cli: CommandLine, background: Background, tmp_path: Path
+) -> None:
+    url = background.start()["url"]
+    advice = "an open OpenCode still runs the plugin of version 0.0.1, but"
+    with Plugin(url, tmp_path, headers=background.credentials, hello=False) as plugin:
+        plugin.hello(version="0.0.1")
+        until(lambda: count_plugins_at(background) == 1)
+        told = cli("doctor").out
+    assert advice in told
+    assert "\n                      restart OpenCode\n" in told
+    until(lambda: count_plugins_at(background) == 0)
+    assert advice not in cli("doctor").out
+
+
 def test_undo_keeps_server_that_does_not_tell_its_plugins(
     cli: CommandLine, background: Background, monkeypatch: pytest.MonkeyPatch
 ) -> None:

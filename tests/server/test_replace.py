@@ -10,8 +10,9 @@ import opencode_memory
 from opencode_memory.cli.detach import start
 from opencode_memory.config.load import Config, load
 from opencode_memory.errors import ConflictError
-from opencode_memory.server.replace import end_replaced_server, is_older
+from opencode_memory.server.replace import end_replaced_server
 from opencode_memory.service.managed import Managed
+from opencode_memory.service.versions import is_older
 from support.background import Background, health_of
 from support.services import free_port
 

@@ -21,11 +21,12 @@ from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryErr
 from opencode_memory.files import access
 from opencode_memory.platform import system
 from opencode_memory.platform.system import AS_BYTES, NOT_INHERITED, PRIVATE_FILE
-from opencode_memory.server.replace import Replaced, is_older
+from opencode_memory.server.replace import Replaced
 from opencode_memory.server.stop import RunningServer
 from opencode_memory.server.takeover import Inherited
 from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
 from opencode_memory.service.server_record import find_server
+from opencode_memory.service.versions import is_older
 
 LOG_FILE: Final = "server.log"
 _LOCK_FILE: Final = "server.start.lock"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import opencode_memory
 from opencode_memory.config.load import Config
 from opencode_memory.errors import ConflictError
 from opencode_memory.server.stop import RunningServer, end_server, find_running_server, refuse_managed
 from opencode_memory.server.takeover import Inherited, take_over
 from opencode_memory.service.managed import Managed
+from opencode_memory.service.versions import is_older
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +65,3 @@ def end_replaced_server(
         refuse_managed(server, find_service(server.pid))
     end_server(config, server)
     return Replaced(server)
-
-
-def is_older(version: str | None) -> bool:
-    """Return whether a version is older than the running program; False if it is not a release number."""
-    found, own = _parse(version or ""), _parse(opencode_memory.__version__)
-    return found is not None and own is not None and found < own
-
-
-def _parse(version: str) -> tuple[int, ...] | None:
-    return tuple(map(int, version.split("."))) if re.fullmatch(r"\d{1,6}(\.\d{1,6}){1,3}", version) else None

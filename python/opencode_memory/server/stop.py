@@ -152,13 +152,24 @@ def wait_for_end(pid: int, handle: int | None, patience_seconds: float) -> bool:
 
 def count_plugins(config: Config, server: RunningServer) -> int | None:
     """Return the number of OpenCode processes that are connected to a server; None if it does not tell."""
+    plugins = _read_stats(config, server.host, server.port).get("plugins")
+    return plugins if isinstance(plugins, int) else None
+
+
+def list_plugin_versions(config: Config, host: str, port: int) -> list[str]:
+    """Return the versions of the plugins that are connected to a server; empty if it does not tell."""
+    versions = _read_stats(config, host, port).get("plugin_versions")
+    return [version for version in versions if isinstance(version, str)] if isinstance(versions, list) else []
+
+
+def _read_stats(config: Config, host: str, port: int) -> dict[str, object]:
     try:
         token = token_file(config.data_dir).read_text(encoding="ascii").strip()
-        answer = get(server.host, server.port, _STATS, token=token)
-        plugins = json.loads(answer.body).get("plugins") if answer is not None else None
-    except (OSError, ValueError, AttributeError):
-        return None
-    return plugins if isinstance(plugins, int) else None
+        answer = get(host, port, _STATS, token=token)
+        stats = json.loads(answer.body) if answer is not None else None
+    except (OSError, ValueError):
+        return {}
+    return stats if isinstance(stats, dict) else {}
 
 
 def refuse_managed(server: RunningServer, service: Managed | None) -> None:

@@ -178,6 +178,7 @@ def _build_routes(
                     "notes": current.notes,
                     "mcp_sessions": _count_sessions(endpoints),
                     "plugins": bridge.plugins,
+                    "plugin_versions": bridge.plugin_versions,
                 }
             )
 

@@ -146,13 +146,22 @@ def test_plugin_of_another_protocol_is_refused_with_a_notice(
         assert plugin.refused("messages", **MESSAGES) == INTERNAL_ERROR
 
 
-def test_plugin_of_another_version_is_served_with_a_toast(server: Resident, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [
+        ("0.0.1", "run `opencode-memory setup` unless you have done so, then restart OpenCode"),
+        ("99.0", "run `opencode-memory serve --detach`, which replaces the server"),
+    ],
+)
+def test_plugin_of_another_version_is_served_with_a_toast(
+    server: Resident, folder: Path, version: str, advice: str
+) -> None:
     with Plugin(server.url, folder, hello=False) as plugin:
-        assert "refused" not in plugin.hello(version="0.0.1")
+        assert "refused" not in plugin.hello(version=version)
         until(lambda: bool(plugin.opencode.toasts))
         [toast] = plugin.opencode.toasts
-        assert "0.0.1" in toast
-        assert "opencode-memory setup" in toast
+        assert version in toast
+        assert toast.endswith(advice)
 
 
 MESSAGES = {"sessionID": "ses_1", "visible": ["msg_1"], "message": {"id": "msg_1", "text": QUESTION}}

@@ -9,12 +9,15 @@ from pathlib import Path
 import opencode_memory
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.doctor.checks import Check, Fix, FixableCheck, FixKind, Level
+from opencode_memory.cli.stop import find_managing_service
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
 from opencode_memory.hosts.opencode.manifest import server_url
 from opencode_memory.hosts.opencode.token_file import accepts_token
 from opencode_memory.platform import system
+from opencode_memory.server.stop import list_plugin_versions
 from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
+from opencode_memory.service.versions import is_older
 
 
 def check_server(run: Invocation, *, has_plugin: bool = True) -> Iterator[Check]:
@@ -40,8 +43,13 @@ def check_server(run: Invocation, *, has_plugin: bool = True) -> Iterator[Check]
     elif not holder.is_ours or holder.uid not in (None, system().user_id()):
         yield Check("server", Level.PROBLEM, explain_holder(holder, host, port), hint_for_holder(holder, port))
     else:
-        restart = f"opencode-memory stop && {start}"
-        yield _check_own_server(holder, url, restart=restart)
+        if is_older(holder.version) and find_managing_service(run.config, holder.pid or 0) is None:
+            # The newer version takes over the port, so no call is lost.
+            text = f"the server at {url} has version {holder.version}, but {opencode_memory.__version__} is installed"
+            yield FixableCheck("server", Level.PROBLEM, text, start, Fix(FixKind.START))
+        else:
+            yield _check_own_server(holder, url, restart=f"opencode-memory stop && {start}")
+        yield from _check_running_plugins(run, host, port)
         if holder.http_status is not None and has_plugin:
             # The process may serve another store, whose server `stop` does not end.
             restart = f"kill {holder.pid or 'PID'} && {start}"
@@ -59,6 +67,15 @@ def _check_own_server(holder: PortHolder, url: str, *, restart: str) -> Check:
         reported = "; ".join(holder.problems) or f"see {url}/health"
         return Check("server", Level.PROBLEM, f"the server reports a problem: {reported}", restart)
     return Check("server", Level.OK, f"opencode-memory {version} answers at {url}")
+
+
+def _check_running_plugins(run: Invocation, host: str, port: int) -> Iterator[Check]:
+    """Report plugins of another version. OpenCode loads a plugin once, so ``setup`` does not update those that run."""
+    version = opencode_memory.__version__
+    others = [found for found in list_plugin_versions(run.config, host, port) if found != version]
+    if others:
+        text = f"an open OpenCode still runs the plugin of version {' and '.join(others)}, but {version} is installed"
+        yield Check("plugin", Level.NOTE, text, "restart OpenCode")
 
 
 def _check_token(file: Path, url: str, *, restart: str) -> Iterator[Check]:

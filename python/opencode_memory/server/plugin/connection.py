@@ -46,6 +46,7 @@ from opencode_memory.server.plugin.protocol import (
     TurnParams,
 )
 from opencode_memory.server.plugin.session_watch import Watch
+from opencode_memory.service.versions import is_older
 from opencode_memory.text import clock
 
 if TYPE_CHECKING:
@@ -89,6 +90,8 @@ class Connection:
         self._projects = projects
         self._digests = digests
         self._pid = 0
+        # Version of the plugin; empty before its greeting.
+        self.version = ""
         self._limiter = anyio.CapacityLimiter(_THREADS)
         self._context: handlers.PluginContext | None = None
         self._watch = Watch(state)
@@ -130,9 +133,10 @@ class Connection:
             raise ConflictError("hello was already sent; each instance of OpenCode needs its own connection")
         answer: dict[str, Any] = {"protocol": PROTOCOL, "version": opencode_memory.__version__}
         if greeting.protocol != PROTOCOL:
-            return answer | {"notice": _format_notice(greeting), "refused": True}
+            return answer | {"notice": _format_notice(greeting, is_refused=True), "refused": True}
         self._context = handlers.PluginContext(self._state, self._projects, Path(greeting.directory))
         self._pid = greeting.pid
+        self.version = greeting.version
         if self._tasks is not None:
             self._tasks.start_soon(self._welcome, greeting)
         config = self._state.config.opencode
@@ -308,9 +312,16 @@ class Connection:
         return await anyio.to_thread.run_sync(work, limiter=self._limiter)
 
 
-def _format_notice(greeting: Greeting) -> str:
+def _format_notice(greeting: Greeting, *, is_refused: bool = False) -> str:
     ours, theirs = opencode_memory.__version__, greeting.version
+    if is_older(theirs):
+        return (
+            f"this OpenCode runs plugin {theirs}, the memory server is {ours}: "
+            "run `opencode-memory setup` unless you have done so, then restart OpenCode"
+        )
+    # A refused plugin does not connect again.
+    after = ", then restart OpenCode" if is_refused else ""
     return (
-        f"the plugin in OpenCode is version {theirs}, the server {ours}: run `opencode-memory setup`, "
-        "restart OpenCode, and replace an old server: `opencode-memory serve --detach`"
+        f"the memory server is {ours}, this OpenCode runs plugin {theirs}: "
+        f"run `opencode-memory serve --detach`, which replaces the server{after}"
     )

@@ -66,6 +66,11 @@ class Bridge:
         """Number of plugins that are connected and warmed up."""
         return sum(connection.is_ready for connection in tuple(self._connections))
 
+    @property
+    def plugin_versions(self) -> list[str]:
+        """Versions of the plugins that are connected, each once. OpenCode keeps the plugin with which it started."""
+        return sorted({connection.version for connection in tuple(self._connections) if connection.version})
+
     async def leave(self) -> None:
         """Answer the requests that were read, and disconnect the plugins, which send the others to the next server."""
 
