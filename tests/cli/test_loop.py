@@ -174,6 +174,7 @@ def test_plan_without_a_check_starts_no_loop(shop: CommandLine) -> None:
     answer = shop("loop", "start", "plan.md")
     assert (answer.code, "verification" in answer.err.lower()) == (2, True)
     assert shop.ok("loop", "list", "--all", "--json").json["loops"] == []
+    assert shop.ok("loop", "list", "--all").err == "There is no loop in this project.\n"
     assert shop.ok("plan", "list", "--all", "--json").json["plans"] == []
 
 

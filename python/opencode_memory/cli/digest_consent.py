@@ -24,7 +24,8 @@ is connected to. It costs one request a session: mostly 2,000 to 8,000 tokens, a
   later     decide later; until then nothing is sent
 """
 _HOW: Final = (
-    "Sessions are not digested. To let OpenCode's small model do it: opencode-memory config set learning.digest small"
+    "No language model reads your sessions; rules learn from them. "
+    "To let OpenCode's small model read each one as well: opencode-memory config set learning.digest small"
 )
 
 

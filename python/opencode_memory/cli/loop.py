@@ -129,7 +129,7 @@ def print_loops(run: Invocation, *, everything: bool) -> int:
     else:
         ended = len(known) - len(shown)
         more = f" {format_count(ended, 'loop')} ended before; --all lists them too." if ended else ""
-        run.out.note(f"There is no open loop in this project.{more}")
+        run.out.note(f"There is no {'' if everything else 'open '}loop in this project.{more}")
     return DONE
 
 
