@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pytest
 
 from opencode_memory.cli.command import Command, Group
 from opencode_memory.cli.commands import SECTIONS, application
 from opencode_memory.cli.options import COLORS
 from opencode_memory.config.sections import Color
+from support.command_line import CommandLine
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "cli.md"
 LAYOUT: dict[str, Any] = {"max_content_width": 100, "terminal_width": 100, "help_option_names": ["-h", "--help"]}
@@ -49,6 +51,22 @@ def render_help() -> str:
         for inner, command in walk_commands(application, root)
     ]
     return "\n".join(parts)
+
+
+@pytest.mark.parametrize(
+    ("typed", "ours"),
+    [("search", "recall"), ("uninstall", "setup --undo"), ("forget", "delete"), ("recal", "recall")],
+)
+def test_name_of_another_program_suggests_our_command(cli: CommandLine, typed: str, ours: str) -> None:
+    answer = cli(typed, "x")
+    assert (answer.code, f"did you mean '{ours}'?" in answer.err) == (2, True)
+
+
+def test_other_names_suggest_commands_that_exist() -> None:
+    known = {name for commands in SECTIONS.values() for name in commands}
+    others = application.other_names
+    assert {ours.split()[0] for ours in others.values()} <= known
+    assert known.isdisjoint(others)
 
 
 def test_documentation_matches_help() -> None:

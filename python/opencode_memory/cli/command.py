@@ -68,9 +68,13 @@ class Group(_TakesGlobalOptions, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find a command by name, and suggest the nearest name if there is none."""
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            hint = did_you_mean(args[0], self.list_commands(ctx))
+            hint = self.suggest(ctx, args[0])
             raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
+
+    def suggest(self, ctx: click.Context, name: str) -> str:
+        """Return a hint for the name of a command that does not exist."""
+        return did_you_mean(name, self.list_commands(ctx))
 
 
 def command(
@@ -106,11 +110,24 @@ class LazyGroup(Group):
 
     Args:
         sections: Heading to command name to (``module:attribute``, one-line help), in the order of the help.
+        other_names: Names by which other programs call a command, and our command.
     """
 
-    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, tuple[str, str]]], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        sections: Mapping[str, Mapping[str, tuple[str, str]]],
+        other_names: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, hidden=False, **kwargs)
         self.sections = sections
+        self.other_names = other_names or {}
+
+    def suggest(self, ctx: click.Context, name: str) -> str:
+        """Return a hint for the name of a command that does not exist."""
+        ours = self.other_names.get(name)
+        return super().suggest(ctx, name) if ours is None else f"did you mean {ours!r}?"
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
         """Return the names of the commands."""

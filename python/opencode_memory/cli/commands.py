@@ -8,9 +8,24 @@ import click
 
 from opencode_memory.cli.command import LazyGroup
 
+_OTHER_NAMES: Final = {
+    "install": "setup",
+    "uninstall": "setup --undo",
+    "add": "remember",
+    "save": "remember",
+    "store": "remember",
+    "search": "recall",
+    "find": "recall",
+    "query": "recall",
+    "forget": "delete",
+    "remove": "delete",
+    "rm": "delete",
+    "start": "serve --detach",
+}
+"""Names of other programs for our commands. By spelling alone, ``enrich`` would be suggested for ``search``."""
 SECTIONS: Final = {
     "Begin": {
-        "setup": ("opencode_memory.cli.setup:setup", "Install the plugin into OpenCode."),
+        "setup": ("opencode_memory.cli.setup:setup", "Install the plugin into OpenCode; --undo removes it."),
     },
     "Remember and recall": {
         "remember": ("opencode_memory.cli.remember:remember", "Store a memory."),
@@ -92,6 +107,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
 application: Final = LazyGroup(
     name="opencode-memory",
     sections=SECTIONS,
+    other_names=_OTHER_NAMES,
     help="Memory for coding agents. Works offline, and never loses an acknowledged memory.",
     epilog='Try: opencode-memory remember "We deploy on Thursdays." && opencode-memory recall "when do we deploy"',
     context_settings={"max_content_width": 100},
