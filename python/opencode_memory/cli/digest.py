@@ -100,7 +100,14 @@ def digest(run: Invocation, *, session: str | None, retry: bool, dry_run: bool) 
                 raise InvalidInputError(f"there is no session {session} with messages", field="--session")
             queue.add(found[0], active_ms=found[2], rest_seconds=0, at_once=True)
         projects = ProjectResolver(store, run.config.environment)
-        server = ServerDigests(store, config, source, project_of=projects.of_session, clock=clock.now)
+        server = ServerDigests(
+            store,
+            config,
+            source,
+            project_of=projects.of_session,
+            work_tree_of=projects.work_tree_of_session,
+            clock=clock.now,
+        )
         reports: list[DigestReport] = []
         for _ in range(_MOST_AT_ONCE):
             result = server.digest_next(f"command line {clock.now().timestamp()}", only=session)

@@ -18,6 +18,7 @@ from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Message, SessionInfo
 from opencode_memory.learning.extraction.injected_text import add_texts, strip_earlier
 from opencode_memory.learning.extraction.languages.cues import MEASURED
+from opencode_memory.learning.extraction.local_paths import localise, make_paths_relative
 from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.learning.extraction.session import Known, end, step
 from opencode_memory.learning.extraction.session_state import SessionState
@@ -84,6 +85,7 @@ class Learner:
         *,
         project: str | None,
         at_ms: int,
+        work_tree: str | None = None,
         is_idle: bool = False,
         feed: str | None = None,
         progress: Progress | None = None,
@@ -95,6 +97,7 @@ class Learner:
             messages: Complete messages in order; messages that were processed before are skipped.
             project: The project of the session; None for global memories.
             at_ms: The current time, in UTC milliseconds.
+            work_tree: The work tree of the session, below which memories of its project name files by relative paths.
             is_idle: Whether the session is idle, so that pending candidates and its summary are written.
             feed: Name of the feed that delivered the messages, if its progress is stored.
             progress: Position of the feed after these messages.
@@ -103,7 +106,18 @@ class Learner:
             BusyError: Other processes read the same session all the time.
         """
         return retry_on_conflict(
-            lambda: self._process(info, messages, project, at_ms, feed, progress, is_idle=is_idle), info.id
+            lambda: self._process(
+                info,
+                messages,
+                project,
+                at_ms,
+                feed,
+                progress,
+                # A global memory is read in other folders.
+                work_tree=None if project is None else work_tree,
+                is_idle=is_idle,
+            ),
+            info.id,
         )
 
     def skip(
@@ -141,6 +155,7 @@ class Learner:
         feed: str | None,
         progress: Progress | None,
         *,
+        work_tree: str | None,
         is_idle: bool,
     ) -> LearningResult:
         stored_state = self._store.learning
@@ -153,10 +168,13 @@ class Learner:
             return LearningResult()
         # Memories that were injected into the session must not be learned again from it.
         shown = [strip_earlier(decision.text) for decision in self._store.ledger.decisions(info.id)]
+        if work_tree:
+            # Memories of earlier versions have absolute paths.
+            shown = [make_paths_relative(text, work_tree) for text in shown]
         state = replace(state, injected=add_texts(state.injected, shown))
         known = Known(tuple(self._open_blockers(project)), self._languages)
         found: list[Candidate] = []
-        for message in fresh:
+        for message in localise(fresh, work_tree):
             is_copy = message.id in copies
             state, ready = step(info, state, message, known, is_copy=is_copy)
             state = state if is_copy else replace(state, own=state.own + 1)

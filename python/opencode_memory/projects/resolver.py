@@ -104,6 +104,20 @@ class ProjectResolver:
         """Return the project of a session's directory, created if needed; None if the session names no directory."""
         return self.ensure(Path(directory)) if directory else None
 
+    @staticmethod
+    def work_tree_of_session(directory: str) -> str | None:
+        """Return the work tree of a session as its texts name it: the folder itself outside of a repository.
+
+        None if the session names no directory, or one that holds all projects, such as the home folder.
+        """
+        if not directory:
+            return None
+        folder = Path(directory)
+        top = work_tree(folder)
+        # Texts name the folder as the session does, also if that is a symbolic link.
+        tree = folder if top is None else next((one for one in (folder, *folder.parents) if _is_same(one, top)), folder)
+        return None if tree == Path(tree.anchor) or tree in (Path.home(), *Path.home().parents) else str(tree)
+
     def of_notes(self, folder: Path) -> tuple[str | None, Path | None]:
         """Return the project of a folder of notes, and the top of its work tree.
 
@@ -113,6 +127,14 @@ class ProjectResolver:
         if folder.is_dir():
             return self.ensure(folder), top
         return (None if top is None else self.ensure(top)), top
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to the same folder; false if one of them does not exist, or cannot be seen."""
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def work_tree(folder: Path) -> Path | None:

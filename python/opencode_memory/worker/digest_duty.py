@@ -38,6 +38,7 @@ class ServerDigests:
         config: Configuration of learning; ``uses_server`` holds for it.
         source: Reads the sessions.
         project_of: Returns the project of a folder.
+        work_tree_of: Returns the work tree of a folder.
         clock: Returns the current time.
 
     Raises:
@@ -51,6 +52,7 @@ class ServerDigests:
         source: TranscriptSource,
         *,
         project_of: Callable[[str], str | None],
+        work_tree_of: Callable[[str], str | None],
         clock: Callable[[], datetime],
     ) -> None:
         settings = read_settings(config)
@@ -59,6 +61,7 @@ class ServerDigests:
         self._lease_seconds = config.digest_timeout_seconds * 2 + _SPARE_SECONDS
         self._source = source
         self._project_of = project_of
+        self._work_tree_of = work_tree_of
         self._clock = clock
         self._server = ServerModel(settings, StoredUsage(store), clock=clock)
         self._queue = DigestQueue(store, now_ms=self._now_ms)
@@ -105,7 +108,9 @@ class ServerDigests:
         if left_seconds > 0 and active_ms > due.active_ms:
             self._queue.postpone(due, "the session is active again", seconds=left_seconds)
             return None
-        request = self._digester.prepare(due, messages, self._project_of(info.directory))
+        request = self._digester.prepare(
+            due, messages, self._project_of(info.directory), work_tree=self._work_tree_of(info.directory)
+        )
         if request is None:
             self._queue.finish(due)
             return None

@@ -265,6 +265,7 @@ class LearningDuties:
                     settings,
                     DatabaseTranscripts(path, now_ms=lambda: to_ms(clock.now())),
                     project_of=self._projects.of_session,
+                    work_tree_of=self._projects.work_tree_of_session,
                     clock=clock.now,
                 )
             except InvalidInputError as error:

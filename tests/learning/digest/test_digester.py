@@ -15,10 +15,11 @@ from opencode_memory.learning.digest.memories import Writing, plan_writing
 from opencode_memory.learning.digest.queue import LEASE_SECONDS, LeaseLostError
 from opencode_memory.learning.digest.report import DropReason
 from opencode_memory.learning.extraction.events import SessionInfo
+from opencode_memory.learning.learner import Learner
 from opencode_memory.learning.rejections import record_rejection
 from opencode_memory.models import Category, Status, Trust
 from support.digested_sessions import FINDING, INFO, OPTION, ORDER, PROJECT, SPOKEN, SUMMARY, Desk, write_answer
-from support.learning import FOLDER, agent, bash, user
+from support.learning import FOLDER, agent, bash, messages, user
 
 
 def test_items_become_memories_that_stand_alone(desk: Desk) -> None:
@@ -205,6 +206,22 @@ def test_statement_for_all_projects_stays_global(desk: Desk, said: str) -> None:
     (kept,) = desk.store.list(scope="global", category="directive")
     assert kept.content == "Never commit lock files of libraries."
     assert desk.store.list(project=PROJECT, scope="project", category="directive") == []
+
+
+def test_digest_sends_and_stores_relative_paths(desk: Desk) -> None:
+    said = "Never edit files of the folder {}generated."
+    told = messages(*map(user, (said.format("/home/ann/shop/"), "good", "ok")), of=INFO.id)
+    tree = "/home/ann/shop"
+    Learner(desk.store).process(INFO, told, project=PROJECT, at_ms=desk.now_ms, work_tree=tree, is_idle=True)
+    due = desk.claim()
+    request = desk.digester.prepare(due, told, PROJECT, work_tree=tree)
+    assert request is not None
+    assert tree not in request.text
+    item = {"kind": "directive", "text": "Never edit files of generated.", "quote": said.format(""), "message": 1}
+    report = desk.accept(due, request, write_answer(item))
+    assert len(report.active) == 1
+    [memory] = desk.find()
+    assert tree not in f"{memory.content} {memory.metadata}"
 
 
 def test_unknown_superseded_id_is_ignored_and_reported(desk: Desk) -> None:

@@ -30,6 +30,7 @@ from opencode_memory.learning.digest.transcript import Transcript, build_transcr
 from opencode_memory.learning.digested import name_message, name_summary
 from opencode_memory.learning.extraction.events import Message
 from opencode_memory.learning.extraction.injected_text import add_texts
+from opencode_memory.learning.extraction.local_paths import localise
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category, Memory, RememberStatus, Scope, Status
 
@@ -87,18 +88,22 @@ class Digester:
         self._switches = switches
         self._queue = DigestQueue(store, now_ms=now_ms)
 
-    def prepare(self, due: Due, messages: Sequence[Message], project: str | None) -> DigestRequest | None:
+    def prepare(
+        self, due: Due, messages: Sequence[Message], project: str | None, *, work_tree: str | None = None
+    ) -> DigestRequest | None:
         """Prepare the request for a session; None if there is nothing to digest.
 
         Args:
             due: The claimed session.
             messages: All complete messages of the session, in order.
             project: The project of the session.
+            work_tree: The work tree of the session, below which files are named by relative paths.
         """
         self._queue.settle(due, self._archive, is_over=False)
         if self._switches.skips(self._store, project, due.info):
             return None
-        transcript = build_transcript(messages)
+        # The learner has read the same texts, and digests of its session are compared with what it found.
+        transcript = build_transcript(messages if project is None else localise(messages, work_tree))
         fresh = self._select_fresh(due, transcript)
         if len(fresh.turns) < LEAST_MESSAGES:
             return None

@@ -284,7 +284,10 @@ class DigestRunner:
         messages = await opencode.list_latest_messages(session, most=_MOST_MESSAGES, seconds=_PAGE_SECONDS)
         project = await self._on_thread(partial(self._server.projects.of_session, due.info.directory))
         digester = await self._on_thread(self._load_digester)
-        request = await self._on_thread(partial(digester.prepare, due, _read_messages(messages), project))
+        tree = await self._on_thread(partial(self._server.projects.work_tree_of_session, due.info.directory))
+        request = await self._on_thread(
+            partial(digester.prepare, due, _read_messages(messages), project, work_tree=tree)
+        )
         if request is None:
             return False
         model = await self._choose_model(opencode, messages)

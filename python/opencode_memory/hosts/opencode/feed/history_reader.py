@@ -191,6 +191,7 @@ class OpenCodeReading:
                         page.messages,
                         project=project,
                         at_ms=at_ms,
+                        work_tree=self._projects.work_tree_of_session(head.info.directory),
                         is_idle=rests,
                         feed=self._feed,
                         progress=reached,

@@ -91,10 +91,20 @@ class LiveLearning:
                 continue
             self._settle_undone(batch.session.id, project)
             self._skip_unread(batch, project)
-            learned.append(self._learner.process(batch.session, batch.messages, project=project, at_ms=at_ms))
+            learned.append(self._process(batch, project, at_ms))
             if batch.ended:
                 self._ask_for_rest(batch.session, at_ms)
         return learned
+
+    def _process(self, batch: Batch, project: str | None, at_ms: int, *, is_idle: bool = False) -> LearningResult:
+        return self._learner.process(
+            batch.session,
+            batch.messages,
+            project=project,
+            at_ms=at_ms,
+            work_tree=self._projects.work_tree_of_session(batch.session.directory),
+            is_idle=is_idle,
+        )
 
     def rest(self, session: str, *, at_ms: int) -> bool:
         """Let a session rest now, with the messages seen so far. Return whether a memory was learned."""
@@ -110,7 +120,7 @@ class LiveLearning:
             return False
         self._settle_undone(session, project)
         self._skip_unread(batch, project)
-        learned = self._learner.process(batch.session, batch.messages, project=project, at_ms=at_ms, is_idle=True)
+        learned = self._process(batch, project, at_ms, is_idle=True)
         return bool(learned.active)
 
     def _note_undone(self, session: str, undone: UndoneMessages | None, project: str | None) -> None:
