@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from opencode_memory import MemoryStore
@@ -59,3 +61,18 @@ def test_archived_memory_stays_archived(store: MemoryStore) -> None:
     store.archive(old)
     accept(store, proposed)
     assert store.get(old).status is Status.ARCHIVED
+
+
+def test_accepted_text_keeps_topic_pin_and_reminders_of_the_memory(store: MemoryStore) -> None:
+    old = store.remember("Run the old script for releases", project="app", topic="release").id
+    due = datetime(2030, 1, 1, tzinfo=UTC)
+    store.reminders.set(old, due, every_days=7)
+    store.reminders.set(old, due, every_days=30, is_review=True)
+    store.pin(old)
+    accepted = accept(store, propose(store, old))
+    assert (accepted.topic, accepted.pinned) == ("release", True)
+    assert (accepted.remind_at, accepted.remind_every) == (due, 7)
+    assert (accepted.review_after, accepted.review_every) == (due, 30)
+    assert [one.id for one in store.list()] == [accepted.id]
+    store.undo()
+    assert [(one.id, one.topic, one.pinned) for one in store.list()] == [(old, "release", True)]

@@ -11,7 +11,7 @@ import pytest
 from notes.ingesting import by_topic, run, states
 from opencode_memory import MemoryStore, Status
 from opencode_memory.learning.rejections import reject_learned
-from opencode_memory.learning.review import accept
+from opencode_memory.learning.review import REPLACES, accept
 from opencode_memory.notes import folder
 from opencode_memory.notes.folder import IngestReport
 from opencode_memory.store.relocations import Relocation, Relocations
@@ -313,3 +313,44 @@ def test_many_renamed_headings_with_edits_in_one_file_are_compared_in_time(store
     run(store, notes)
     write(notes, {"a.md": build("lives", "About")})
     assert counts(run(store, notes)) == (0, 1000, 1000, 0, 0)
+
+
+@pytest.mark.parametrize("proposes", ["note", "agent"])
+def test_accepted_text_of_a_section_is_still_moved_and_updated_by_its_note(
+    store: MemoryStore, notes: Path, proposes: str
+) -> None:
+    write(notes, {"a.md": note()})
+    run(store, notes)
+    read = ids(store)["a.md#Deploy"]
+    if proposes == "note":
+        store.edit(read, content="Deploy at noon.", trust="user")
+        write(notes, {"a.md": note(Deploy=THREE)})
+        run(store, notes)
+        [waiting] = store.list(status="candidate")
+    else:
+        waiting = store.get(store.remember("Deploy at noon.", status="candidate", metadata={REPLACES: read}).id)
+    accepted = accept(store, waiting)
+    assert accepted.topic == "file:a.md#Deploy"
+    assert counts(run(store, notes)) == (0, 0, 0, 4, 0)
+    (notes / "a.md").rename(notes / "b.md")
+    assert counts(run(store, notes)) == (0, 0, 4, 0, 0)
+    assert ids(store)["b.md#Deploy"] == accepted.id
+    write(notes, {"b.md": note(Deploy=THREE.replace("three", "nine"))})
+    run(store, notes)
+    [again] = store.list(status="candidate")
+    assert (accept(store, again).topic, len(store.list())) == ("file:b.md#Deploy", 4)
+
+
+def test_edit_of_an_accepted_directive_is_proposed_once_and_takes_its_place(store: MemoryStore, notes: Path) -> None:
+    text = "---\ncategory: directive\n---\nAlways run the tests before you push.\n"
+    write(notes, {"a.md": text})
+    run(store, notes)
+    accept(store, store.list(status="candidate")[0])
+    write(notes, {"a.md": text.replace("push", "merge")})
+    report = run(store, notes)
+    assert (counts(report), len(report.skipped)) == ((0, 0, 0, 0, 0), 1)
+    assert counts(run(store, notes)) == (0, 0, 0, 1, 0)
+    [waiting] = store.list(status="candidate")
+    accepted = accept(store, waiting)
+    assert [(memory.id, memory.topic) for memory in store.list()] == [(accepted.id, "file:a.md#")]
+    assert counts(run(store, notes)) == (0, 0, 0, 1, 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.learning.rejections import record_rejection
-from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status
+from opencode_memory.models import ALL_PROJECTS, INGEST, Category, Memory, Status
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -57,8 +57,8 @@ def check_version(memory: Memory, shown: str) -> None:
 def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Memory:
     """Accept a memory for the user: make it active and confirmed, with the user's text if given.
 
-    A candidate that was proposed as the new text of another memory supersedes that memory. One undo takes both
-    changes back.
+    A candidate that was proposed as the new text of another memory supersedes that memory, and gets its topic, its
+    reminders and its pin. One undo takes all changes back.
 
     Args:
         store: The store, which acts for the user.
@@ -70,11 +70,40 @@ def accept(store: MemoryStore, memory: Memory, content: str | None = None) -> Me
     """
     check_version(store.get(memory.id), version_of(memory))
     store = store.in_one_operation()
+    old = _replaced_by(store, memory) if memory.status is Status.CANDIDATE else None
     accepted = _activate(store, memory, content)
-    old = _replaced_by(store, accepted)
-    if old is None or memory.status is not Status.CANDIDATE:
+    if old is None:
         return accepted
-    return store.merge([accepted.id, old.id], accepted.content)
+    if _replaced_by(store, memory) is not None:
+        accepted = store.merge([accepted.id, old.id], accepted.content)
+    elif not _is_superseded_by(store, old, accepted):
+        return accepted
+    return _take_over(store, accepted, old)
+
+
+def _is_superseded_by(store: MemoryStore, old: Memory, accepted: Memory) -> bool:
+    """Return whether the acceptance alone has superseded a memory, because both texts are on the same subject."""
+    try:
+        return store.get(old.id).superseded_by == accepted.id
+    except NotFoundError:
+        return False  # Another writer has deleted it meanwhile.
+
+
+def _take_over(store: MemoryStore, accepted: Memory, old: Memory) -> Memory:
+    """Give an accepted memory what belonged to the one that it supersedes, unless it has its own.
+
+    Without the topic and the mark of its section, a note would no longer update or move the memory.
+    """
+    if accepted.topic is None and old.topic is not None:
+        mark = {INGEST: old.metadata[INGEST]} if INGEST in old.metadata else {}
+        store.edit(accepted.id, topic=old.topic, metadata={**mark, **accepted.metadata})
+    if accepted.remind_at is None and old.remind_at is not None:
+        store.reminders.set(accepted.id, old.remind_at, every_days=old.remind_every)
+    if accepted.review_after is None and old.review_after is not None:
+        store.reminders.set(accepted.id, old.review_after, every_days=old.review_every, is_review=True)
+    if old.pinned and not accepted.pinned:
+        store.pin(accepted.id)
+    return store.get(accepted.id)
 
 
 def _replaced_by(store: MemoryStore, memory: Memory) -> Memory | None:

@@ -258,26 +258,26 @@ class _Ingest:
 
     def write(self, changes: Iterable[NewMemory]) -> set[str]:
         """Write new and changed sections. Return the topics whose memory keeps its text until a review."""
-        written: list[tuple[str, Mapping[str, Any]]] = []
+        written: list[NewMemory] = []
         results = self._store.remember_many(self._restore_archived(changes, written), batch_size=_BATCH)
         kept: list[str] = []
-        for result, (topic, mark) in zip(results, written, strict=True):
-            if result.status is RememberStatus.KEPT:
-                kept.append(topic)
-                if (held := self._known.get(topic)) is not None:
+        for result, memory in zip(results, written, strict=True):
+            held = self._known.get(memory.topic or "")
+            waits = memory.status == Status.CANDIDATE and held is not None and held.status is Status.ACTIVE
+            if result.status is RememberStatus.KEPT or waits:
+                kept.append(memory.topic or "")
+                if held is not None:
                     self.tally.updated -= 1
-                    _note_proposal(self._store, result.id, mark, held)
+                    _note_proposal(self._store, result.id, memory.metadata, held)
         if kept:
             reason = f"{format_count(len(kept), 'memory')} of higher trust stayed; the file's text waits for review"
             self.tally.skipped.append(Skipped(str(self._path), reason))
         return set(kept)
 
-    def _restore_archived(
-        self, changes: Iterable[NewMemory], written: list[tuple[str, Mapping[str, Any]]]
-    ) -> Iterator[NewMemory]:
+    def _restore_archived(self, changes: Iterable[NewMemory], written: list[NewMemory]) -> Iterator[NewMemory]:
         """Restore the archived memory of a section that exists again, so that it keeps its history.
 
-        Topic and metadata of each are also added to ``written``, because a result does not name them.
+        Each is also added to ``written``, because a result does not name its section.
         """
         for memory in changes:
             before = self._known.get(memory.topic or "")
@@ -285,7 +285,7 @@ class _Ingest:
                 # A memory that waited for review stays archived. Its section gets a new one.
                 with suppress(ConflictError):
                     self._store.restore(before.id)
-            written.append((memory.topic or "", memory.metadata))
+            written.append(memory)
             yield memory
 
     def finish(self, *, dry_run: bool) -> IngestReport:
