@@ -10,6 +10,7 @@ import pytest
 from loops.repositories import git, repository
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.loops.git import Git, GitError, no_push_environment
+from opencode_memory.loops.records import name_of
 from opencode_memory.loops.worktree import ChangedConfigError, Worktree, create, find_repository, in_place
 
 
@@ -111,6 +112,18 @@ def test_made_again_it_is_the_same(shop: Path, tmp_path: Path) -> None:
     assert make(shop, tmp_path) == first
     git(shop, "worktree", "remove", "--force", str(first.path))
     assert make(shop, tmp_path).head() == head
+
+
+@pytest.mark.parametrize(
+    "title", ["Проверь й", "空のファイルを読む", "ตรวจสอบไฟล์", "हिन्दी में", "اقرأ الملف", "𠮷野家" * 20]
+)
+def test_name_in_any_script_is_a_branch(shop: Path, tmp_path: Path, title: str) -> None:
+    branch = f"loop/{name_of(title, ())}-1a2b"
+    tree = make(shop, tmp_path, branch=branch)
+    (tree.path / "b.py").write_text("x\n")
+    assert git(shop, "rev-parse", branch) != tree.commit_all("work")
+    assert tree.remove() is None
+    assert git(shop, "log", "-1", "--format=%s", branch) == "work"
 
 
 def test_folder_of_somebody_else_is_refused(shop: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, NotFoundError
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
 
 _ID_BYTES: Final = 4
 _TRIES: Final = 20
+_NAME_CHARACTERS: Final = 40
+_NO_MARKS: Final = frozenset(("", " ", *ascii_lowercase, *digits))
+"""What a mark of another script cannot follow; the empty text is the start of a name."""
 
 
 class LostLeaseError(ConflictError):
@@ -280,6 +284,8 @@ def name_of(title: str, taken: Iterable[LoopState | str]) -> str:
 
     >>> name_of("Parse *empty* files!", ()), name_of("A", ("a", "a-2")), name_of("Größe prüfen", ())
     ('parse-empty-files', 'a-3', 'grosse-prufen')
+    >>> name_of("Проверь файлы", ()), name_of("空のファイルを読む", ()), name_of("⚠", ())
+    ('проверь-файлы', '空のファイルを読む', 'loop')
     """
     name = _to_name(title) or "loop"
     known, number = set(map(str, taken)), 2
@@ -291,9 +297,19 @@ def name_of(title: str, taken: Iterable[LoopState | str]) -> str:
 
 
 def _to_name(title: str) -> str:
-    """Return a title as a part of a branch's name: words of ASCII letters and digits, or nothing."""
-    # A letter with an accent becomes the letter and the accent.
-    plain = unicodedata.normalize("NFKD", title.casefold())
-    letters = (letter for letter in plain if not unicodedata.combining(letter))
-    words = "".join(letter if letter.isalnum() and letter.isascii() else " " for letter in letters)
-    return "-".join(words.split())[:40].strip("-")
+    """Return a title as a part of a branch's name: words of letters and digits, or nothing.
+
+    Latin letters lose their accents. Letters of other scripts stay.
+    """
+    words = ""
+    for character in unicodedata.normalize("NFKC", title.casefold()):
+        # A letter with an accent becomes the letter and the accent.
+        letter = "".join(part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part))
+        is_mark = unicodedata.category(character).startswith("M")
+        if letter.isascii() and letter.isalnum():
+            words += letter
+        elif character.isalnum() or (is_mark and words[-1:] not in _NO_MARKS):
+            words += character  # Other scripts write vowels as marks, without which a word is another one.
+        elif not is_mark and unicodedata.category(character) != "Cf":
+            words += " "
+    return "-".join(words.split())[:_NAME_CHARACTERS].strip("-")
