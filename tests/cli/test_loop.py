@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import unicodedata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opencode_memory.cli import loop as loop_commands
+from opencode_memory.errors import ConflictError
 from opencode_memory.plans import Plans
 from opencode_memory.text import clock
 from support.command_line import CommandLine
@@ -116,6 +119,33 @@ def test_loop_is_found_by_the_name_that_the_person_gave(shop: CommandLine) -> No
     id_ = start(shop, "--name", "My Größe")["id"]
     assert shop.ok("loop", "show", "My Größe", "--json").json["loop"]["id"] == id_
     assert shop.ok("loop", "show", "my-grosse", "--json").json["loop"]["id"] == id_
+
+
+def test_loop_with_a_title_in_another_script_has_a_readable_name(shop: CommandLine) -> None:
+    loop = shop.ok("loop", "start", "Почини й читай", "--check", "true", "--json").json["loop"]
+    assert loop["name"] == "почини-й-читай"
+    for name in ("почини-й-читай", unicodedata.normalize("NFD", "Почини Й читай")):
+        assert shop.ok("loop", "show", name, "--json").json["loop"]["id"] == loop["id"]
+
+
+def test_log_of_a_loop_that_has_not_run_says_so(shop: CommandLine) -> None:
+    loop = start(shop)
+    said = shop.ok("loop", "logs", loop["id"])
+    assert "Nothing has run yet in the loop mend-the-parser, which is running." in said.out + said.err
+
+
+def test_loop_that_another_process_starts_first_leaves_no_plan(
+    shop: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start_late(*_: object, **__: object) -> object:
+        raise ConflictError("the loop first works here")
+
+    ended = start(shop)
+    shop.ok("loop", "cancel", ended["id"], "--yes")
+    monkeypatch.setattr(loop_commands, "start_loop", start_late)
+    assert "the loop first works here" in shop("loop", "start", "Mend it", "--check", "true").err
+    assert "the loop first works here" in shop("loop", "restart", ended["id"]).err
+    assert shop.ok("plan", "list", "--json").json["plans"] == []
 
 
 def test_limit_of_a_running_loop_is_raised(shop: CommandLine) -> None:

@@ -16,7 +16,7 @@ from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import confirm, read_text_file, yes_option
 from opencode_memory.config.sections import SandboxMode
-from opencode_memory.errors import InvalidInputError, NotFoundError
+from opencode_memory.errors import InvalidInputError, NotFoundError, OpencodeMemoryError
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
 from opencode_memory.loops.model import Loop, Options, Place
 from opencode_memory.loops.own_host import PASSWORD_VARIABLE, read_record
@@ -82,8 +82,9 @@ def start(
         )
         # Before a plan is written, so that none is left if no loop can be started.
         repository = check_start(store, wish, config=run.config)
+        known = {plan.id for plan in Plans(store, store.project).list()}
         found = _find_or_write(run, store, plan, checks)
-        loop = start_loop(store, found, wish, config=run.config, at=run.started_at)
+        loop = _start(run, store, found, wish, is_new=found.id not in known)
     _print(run, loop)
     uncommitted = repository.modified + repository.untracked
     if uncommitted and not in_place and not take_changes:
@@ -162,6 +163,8 @@ def logs(run: Invocation, *, name: str, with_output: bool) -> None:
     if run.out.as_json:
         run.out.json({"loop": loop.id, "events": events})
         return
+    if not events:
+        run.out.note(f"Nothing has run yet in the loop {loop.name}, which is {loop.state}.")
     for event in events:
         run.out.line(dim(f"{event.at.astimezone():%Y-%m-%d %H:%M:%S}  "), event.text)
     for step in steps if with_output else ():
@@ -232,7 +235,7 @@ def restart(run: Invocation, *, name: str) -> None:
         check_start(store, wish, config=run.config)
         plans = Plans(store, store.project)
         again = plans.write_submitted(plans.text(plans.get(old.plan)), at=run.started_at)
-        loop = start_loop(store, again, wish, config=run.config, at=run.started_at)
+        loop = _start(run, store, again, wish, is_new=True)
     _print(run, loop)
     tell_server_or_note(run)
 
@@ -253,6 +256,16 @@ def attach(run: Invocation, *, name: str) -> None:
     session = () if step is None or step.session is None else ("--session", step.session)
     environment = {**run.config.environment, PASSWORD_VARIABLE: record.password}
     os.execve(program, [program, "attach", record.url, *session], environment)  # noqa: S606  the user's own OpenCode
+
+
+def _start(run: Invocation, store: MemoryStore, plan: Plan, wish: Wish, *, is_new: bool) -> Loop:
+    """Start a loop. If another process was faster, a plan that was written for the loop is given up."""
+    try:
+        return start_loop(store, plan, wish, config=run.config, at=run.started_at)
+    except OpencodeMemoryError:
+        if is_new:
+            Plans(store, plan.project).abandon(plan)
+        raise
 
 
 def _find_or_write(run: Invocation, store: MemoryStore, given: str, checks: tuple[str, ...]) -> Plan:
