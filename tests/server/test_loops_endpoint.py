@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -15,9 +15,10 @@ from starlette.routing import Route
 
 from loops.repositories import git
 from opencode_memory.loops.keeper import Keeper
-from opencode_memory.loops.model import LoopState
+from opencode_memory.loops.model import LoopState, Rest
 from opencode_memory.loops.records import Loops
 from opencode_memory.loops.todos import Todos
+from opencode_memory.loops.transition import rest
 from opencode_memory.plans import Plan, Plans, PlanStatus
 from opencode_memory.server.loops_endpoint import LoopsEndpoint
 from opencode_memory.text import clock
@@ -117,6 +118,21 @@ def test_loop_is_paused_resumed_and_cancelled(endpoint: Endpoint) -> None:
         assert Loops(endpoint.world.store).get(loop["id"]).state is LoopState(state)
     status, said = endpoint.call("POST", {"loop": loop["id"], "action": "resume"})
     assert (status, "cannot be resumed" in said["error"]) == (400, True)
+
+
+def test_resume_at_a_limit_says_how_to_raise_it(endpoint: Endpoint) -> None:
+    plan = endpoint.submitted()
+    endpoint.call("POST", {"plan": plan.id, "action": "approve", "mode": "loop"})
+    loops = Loops(endpoint.world.store)
+    [loop] = loops.list_all()
+    at_limit = replace(rest(loop, Rest.LIMIT, "the limit is reached"), iteration=loop.limits.iterations)
+    loops.write(at_limit, at=clock.now())
+    status, said = endpoint.call("POST", {"loop": loop.id, "action": "resume"})
+    assert status == 400
+    assert said["error"] == (
+        f"limit: the limit of {loop.limits.iterations} iterations is reached; raise it to go on:"
+        " opencode-memory loop resume parse-empty-files --iterations N, --hours N, --tokens N or --cost N"
+    )
 
 
 def test_ended_loop_leaves_the_sidebar_after_a_day(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:

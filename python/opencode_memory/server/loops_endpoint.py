@@ -58,7 +58,7 @@ class LoopsEndpoint:
             try:
                 return JSONResponse({"text": await anyio.to_thread.run_sync(self._show, directory, plan)})
             except OpencodeMemoryError as error:
-                return JSONResponse({"error": str(error)}, status_code=_REFUSED)
+                return _refuse(error)
         if request.method == "GET":
             return JSONResponse(await anyio.to_thread.run_sync(self._list, directory))
         try:
@@ -69,7 +69,7 @@ class LoopsEndpoint:
             try:
                 said = await anyio.to_thread.run_sync(self._act, directory, asked)
             except OpencodeMemoryError as error:
-                return JSONResponse({"error": str(error)}, status_code=_REFUSED)
+                return _refuse(error)
         else:
             said = ""
         self._keeper.wake()
@@ -119,3 +119,9 @@ class LoopsEndpoint:
             found.append({**to_json(loop), **more, "in_sidebar": in_sidebar})
         waiting = [plan for plan in Plans(store, project).list() if plan.status is PlanStatus.SUBMITTED]
         return {"loops": found, "plans": [to_json(plan) for plan in waiting[:_MOST_LISTED]]}
+
+
+def _refuse(error: OpencodeMemoryError) -> Response:
+    """Answer with an error and what to do about it."""
+    said = str(error) if error.hint is None else f"{error}: {error.hint}"
+    return JSONResponse({"error": said}, status_code=_REFUSED)
