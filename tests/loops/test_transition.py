@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_memory.loops.model import Limits, Loop, LoopState, Place, Rest, Spent, Step, StepKind, StepState
+from opencode_memory.loops.model import Limits, Loop, LoopState, Place, Rest, Spent, Step, StepKind, StepState, Trouble
 from opencode_memory.loops.transition import Facts, Move, advance, resume
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -210,9 +210,11 @@ def test_loop_that_does_not_run_moves_nowhere(state: LoopState) -> None:
 
 
 def test_resumed_loop_begins_its_counts_anew() -> None:
-    stuck = replace(LOOP, state=LoopState.WAITING, rest=Rest.PROGRESS, stalls=3, trouble="x", complaints={"f1": 3})
+    trouble = Trouble(kind=StepKind.CHECK, said="x", tree=None)
+    stuck = replace(LOOP, state=LoopState.WAITING, rest=Rest.PROGRESS, stalls=3, trouble=trouble, complaints={"f1": 3})
     again = resume(stuck)
     assert (again.state, again.rest, again.stalls, again.complaints) == (LoopState.RUNNING, None, 0, {})
+    assert again.trouble is None
 
 
 OUTCOMES = st.one_of(

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from opencode_memory.loops.model import Loop, Step
+from opencode_memory.loops.model import Loop, Step, StepKind
 from opencode_memory.loops.process import ProcessId
 from opencode_memory.store.documents import Change, Document
 from opencode_memory.text.clock import to_ms
@@ -116,6 +116,7 @@ def to_loop(document: Document) -> Loop:
     loop: Loop = _adapter(Loop).validate_python(
         {
             **given,
+            "trouble": _to_trouble(given.get("trouble")),
             "id": document.name,
             "project": document.project,
             "revision": document.version,
@@ -124,6 +125,16 @@ def to_loop(document: Document) -> Loop:
         }
     )
     return loop
+
+
+def _to_trouble(stored: Any) -> Any:
+    """Return a complaint as it is stored now. Earlier versions stored the text ``TREE:KIND:HASH``, or an empty one."""
+    if not isinstance(stored, str):
+        return stored
+    tree, _, rest = stored.partition(":")
+    kind, _, said = rest.partition(":")
+    named = StepKind.FINAL_CHECK if kind == "final" else kind
+    return {"kind": named, "said": said, "tree": None if tree == "None" else tree} if said else None
 
 
 def to_step(document: Document) -> Step:

@@ -72,6 +72,25 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A complaint of a check or an audit about the files of a loop.
+
+    Attributes:
+        kind: The step that complained.
+        said: Hash of the complaint.
+        tree: The files, as the id of a git tree; None if they are not known.
+    """
+
+    kind: StepKind
+    said: str
+    tree: str | None
+
+    def is_about_the_same(self, other: Trouble | None) -> bool:
+        """Return whether another complaint says the same, perhaps about other files."""
+        return other is not None and (other.kind, other.said) == (self.kind, self.said)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Limits of a loop. A loop that reaches one is paused before its next coding step.
 
@@ -190,7 +209,7 @@ class Loop:
         iteration: Number of its coding step, from 1.
         section: Number of its section, from 1.
         clean_audits: Clean audits since the last change.
-        trouble: What the last check or audit complained about, as a hash.
+        trouble: What the last check or audit complained about; None if it did not.
         stalls: How often in a row nothing changed and the complaint was the same.
         complaints: How often each open finding was reported.
         notes: What was done, a line for each coding step.
@@ -238,7 +257,7 @@ class Loop:
     iteration: int = 0
     section: int = 1
     clean_audits: int = 0
-    trouble: str = ""
+    trouble: Trouble | None = None
     stalls: int = 0
     complaints: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

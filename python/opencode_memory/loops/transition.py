@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from opencode_memory.loops.model import Loop, LoopState, Rest, Step, StepKind
+from opencode_memory.loops.model import Loop, LoopState, Rest, Step, StepKind, Trouble
 from opencode_memory.text.formatting import format_count
 
 MOST_STALLS: Final = 3
 """Steps without any progress after which a person is asked."""
 MOST_COMPLAINTS: Final = 3
 """Reports of one finding after which a person is asked."""
-_FINAL: Final = "final"
 _CANNOT_RUN: Final = frozenset({126, 127})
 """Exit codes of a shell for a program that it may not run or does not find."""
 
@@ -68,7 +67,7 @@ def advance(loop: Loop, step: Step | None, facts: Facts) -> Move:
         case StepKind.FINAL_CHECK:
             if outcome.get("exit") == 0:
                 return Move(loop=loop, kind=StepKind.FINISH, why="the commands succeed on a fresh checkout")
-            return _code_again(loop, _hash(_FINAL, outcome), "a command fails on a fresh checkout")
+            return _code_again(loop, _trouble(loop, step.kind, outcome), "a command fails on a fresh checkout")
         case StepKind.FINISH:
             return _end(loop, LoopState.COMPLETED, str(outcome.get("said", "")))
 
@@ -91,8 +90,8 @@ def _after_check(loop: Loop, outcome: Mapping[str, Any]) -> Move:
         # A changed tree needs an audit of its own.
         loop = replace(loop, tree=outcome.get("tree"), clean_audits=0, stalls=0)
     if (code := outcome.get("exit")) != 0:
-        trouble = _hash("check", outcome)
-        if code in _CANNOT_RUN and loop.trouble.endswith(f":{trouble}"):
+        trouble = _trouble(loop, StepKind.CHECK, outcome)
+        if code in _CANNOT_RUN and trouble.is_about_the_same(loop.trouble):
             # Once, the model may have to write the program. Twice, the person has to look, whatever the model changed.
             said = f"the command {outcome.get('command', '')} cannot be run (exit {code})"
             return _rest(
@@ -120,15 +119,16 @@ def _after_audit(loop: Loop, outcome: Mapping[str, Any], facts: Facts) -> Move:
             said = f"the finding [{often[0]}] was reported {complaints[often[0]]} times"
             return _rest(loop, Rest.PROGRESS, said)
         number = format_count(len(facts.open_findings), "open finding")
-        return _code_again(loop, _hash("audit", {"open": sorted(facts.open_findings)}), f"the audit has {number}")
+        trouble = _trouble(loop, StepKind.AUDIT, {"open": sorted(facts.open_findings)})
+        return _code_again(loop, trouble, f"the audit has {number}")
     return _after_clean(replace(loop, clean_audits=loop.clean_audits + 1, complaints={}), "the audit is clean")
 
 
 def _after_clean(loop: Loop, why: str) -> Move:
     """Go on after a clean audit: to the next section, to another audit, or to the final check."""
-    if f":{_FINAL}:" not in loop.trouble:
+    if loop.trouble is None or loop.trouble.kind is not StepKind.FINAL_CHECK:
         # A complaint of the final check stays, because the checks and audits before it succeed each time.
-        loop = replace(loop, trouble="", stalls=0)
+        loop = replace(loop, trouble=None, stalls=0)
     if loop.section < loop.sections:
         return _code(replace(loop, section=loop.section + 1, clean_audits=0), f"{why}; the next section follows")
     if loop.audits and loop.clean_audits < loop.min_audits:
@@ -136,9 +136,8 @@ def _after_clean(loop: Loop, why: str) -> Move:
     return Move(loop=loop, kind=StepKind.FINAL_CHECK, why=why)
 
 
-def _code_again(loop: Loop, trouble: str, why: str) -> Move:
+def _code_again(loop: Loop, trouble: Trouble, why: str) -> Move:
     """Code again, unless the files and the complaint have been the same too often."""
-    trouble = f"{loop.tree}:{trouble}"
     stalls = loop.stalls + 1 if trouble == loop.trouble else 0
     loop = replace(loop, trouble=trouble, stalls=stalls)
     if stalls >= MOST_STALLS:
@@ -170,7 +169,7 @@ def reached_limit(loop: Loop) -> str | None:
 
 def resume(loop: Loop) -> Loop:
     """Return a resting loop as running. The counts that led to a person begin anew."""
-    return replace(loop, state=LoopState.RUNNING, rest=None, reason="", stalls=0, trouble="", complaints={})
+    return replace(loop, state=LoopState.RUNNING, rest=None, reason="", stalls=0, trouble=None, complaints={})
 
 
 def rest(loop: Loop, kind: Rest, reason: str) -> Loop:
@@ -187,8 +186,8 @@ def _end(loop: Loop, state: LoopState, reason: str) -> Move:
     return Move(loop=replace(loop, state=state, rest=None, reason=reason), kind=None, why=reason)
 
 
-def _hash(kind: str, outcome: Mapping[str, Any]) -> str:
-    """Return a hash of a complaint, without what differs from run to run: the order is kept, numbers are not."""
+def _trouble(loop: Loop, kind: StepKind, outcome: Mapping[str, Any]) -> Trouble:
+    """Return a complaint without what differs from run to run: the order is kept, numbers are not."""
     said = str(outcome.get("open", outcome.get("output", "")))
     kept = "".join(" " if character.isdigit() else character for character in said)
-    return f"{kind}:{hashlib.sha256(kept.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    return Trouble(kind=kind, said=hashlib.sha256(kept.encode("utf-8", "replace")).hexdigest()[:16], tree=loop.tree)
