@@ -211,6 +211,7 @@ class Loop:
         clean_audits: Clean audits since the last change.
         trouble: What the last check or audit complained about; None if it did not.
         stalls: How often in a row nothing changed and the complaint was the same.
+        changing_audits: Audits in a row during which files were changed.
         complaints: How often each open finding was reported.
         notes: What was done, a line for each coding step.
         steps: Number of its steps.
@@ -259,6 +260,7 @@ class Loop:
     clean_audits: int = 0
     trouble: Trouble | None = None
     stalls: int = 0
+    changing_audits: int = 0
     complaints: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     steps: int = 0

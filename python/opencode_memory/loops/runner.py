@@ -417,21 +417,41 @@ class Runner:
             verdict = None if report is None else report.verdict
             said = "" if report is None else report.text
             outcome = {**outcome, "text": redact(str(outcome.get("text", "")))[0]}
-            return loop, {**outcome, "verdict": verdict, "report": said, "tree": await _on_thread(tree.tree)}
+            loop, now = await self._take_changes_of_audit(loop, step, tree)
+            return loop, {**outcome, "verdict": verdict, "report": said, "tree": now}
         said = report.text if report is not None else str(outcome.get("text", "")).partition("\n")[0]
         note = one_line(redact(said)[0] or "no summary", _NOTE_CHARACTERS)
         outcome = {**outcome, "note": note, "text": redact(str(outcome.get("text", "")))[0]}
         if loop.place is Place.WORKTREE and outcome.get("result") == "done":
-            message = f"{loop.name}: iteration {step.iteration}\n\n{note}"
-            if await _on_thread(tree.changes_configuration):
-                said = "the step changed OpenCode's configuration in the worktree, from which OpenCode runs code"
-                raise RestError(Rest.ERROR, f"{said}; look at {tree.path}, then resume or cancel the loop")
-            if lost := await _on_thread(tree.lost_work):
-                raise RestError(Rest.ERROR, _describe_lost(lost, step, tree.path))
-            head = await _on_thread(lambda: tree.commit_all(message))
+            head = await self._commit(step, tree, f"{loop.name}: iteration {step.iteration}\n\n{note}")
             outcome["commit"] = head if head != loop.head else None
             loop = replace(loop, head=head)
         return replace(loop, notes=(*loop.notes, f"{step.iteration}: {note}")), outcome
+
+    async def _take_changes_of_audit(self, loop: Loop, step: Step, tree: Worktree) -> tuple[Loop, str]:
+        """Commit what was changed during an audit, so that the branch has all files that the next audit sees."""
+        if loop.place is Place.WORKTREE:
+            await _on_thread(tree.remove_products)
+        now = await _on_thread(tree.tree)
+        if loop.place is Place.WORKTREE and now != loop.tree:
+            head = await self._commit(
+                step, tree, f"{loop.name}: changes during the audit of iteration {step.iteration}"
+            )
+            loop = replace(loop, head=head)
+        return loop, now
+
+    async def _commit(self, step: Step, tree: Worktree, message: str) -> str:
+        """Commit all changes on the loop's branch, and return the newest commit.
+
+        Raises:
+            RestError: The changes may not be committed, or a commit would not keep all of them.
+        """
+        if await _on_thread(tree.changes_configuration):
+            said = "the step changed OpenCode's configuration in the worktree, from which OpenCode runs code"
+            raise RestError(Rest.ERROR, f"{said}; look at {tree.path}, then resume or cancel the loop")
+        if lost := await _on_thread(tree.lost_work):
+            raise RestError(Rest.ERROR, _describe_lost(lost, step, tree.path))
+        return await _on_thread(lambda: tree.commit_all(message))
 
     async def _check(self, loop: Loop) -> dict[str, Any]:
         tree = self._worktree(loop)

@@ -110,7 +110,8 @@ def _after_audit(loop: Loop, outcome: Mapping[str, Any], facts: Facts) -> Move:
     if verdict is None:
         return _end(loop, LoopState.FAILED, "the auditor gave no verdict, although it was asked twice")
     if outcome.get("tree") != loop.tree:
-        return Move(loop=loop, kind=StepKind.CHECK, why="files were changed during the audit")
+        return _check_again(loop)
+    loop = replace(loop, changing_audits=0)
     if facts.open_findings or verdict != "clean":
         complaints = {id_: loop.complaints.get(id_, 0) + 1 for id_ in facts.open_findings}
         loop = replace(loop, complaints=complaints, clean_audits=0)
@@ -122,6 +123,14 @@ def _after_audit(loop: Loop, outcome: Mapping[str, Any], facts: Facts) -> Move:
         trouble = _trouble(loop, StepKind.AUDIT, {"open": sorted(facts.open_findings)})
         return _code_again(loop, trouble, f"the audit has {number}")
     return _after_clean(replace(loop, clean_audits=loop.clean_audits + 1, complaints={}), "the audit is clean")
+
+
+def _check_again(loop: Loop) -> Move:
+    """Check what was changed during an audit, unless each audit changes files. No limit would end that."""
+    loop = replace(loop, changing_audits=loop.changing_audits + 1)
+    if loop.changing_audits >= MOST_STALLS:
+        return _rest(loop, Rest.PROGRESS, f"files were changed during {loop.changing_audits} audits in a row")
+    return Move(loop=loop, kind=StepKind.CHECK, why="files were changed during the audit")
 
 
 def _after_clean(loop: Loop, why: str) -> Move:
@@ -169,7 +178,8 @@ def reached_limit(loop: Loop) -> str | None:
 
 def resume(loop: Loop) -> Loop:
     """Return a resting loop as running. The counts that led to a person begin anew."""
-    return replace(loop, state=LoopState.RUNNING, rest=None, reason="", stalls=0, trouble=None, complaints={})
+    anew = replace(loop, stalls=0, trouble=None, complaints={}, changing_audits=0)
+    return replace(anew, state=LoopState.RUNNING, rest=None, reason="")
 
 
 def rest(loop: Loop, kind: Rest, reason: str) -> Loop:
