@@ -16,7 +16,7 @@ import pytest
 import opencode_memory
 from loops.fake_opencode import Asked
 from loops.loop_world import PROJECT, World, is_audit
-from loops.repositories import git
+from loops.repositories import git, repository
 from opencode_memory.config.load import load
 from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.loops.describe import describe_step
@@ -251,6 +251,34 @@ def test_loop_in_place_commits_nothing(make: Callable[..., World]) -> None:
     assert world.run().state is LoopState.COMPLETED
     assert git(world.shop, "rev-parse", "HEAD") == before
     assert git(world.shop, "status", "--porcelain") == "?? hello.txt"
+
+
+@pytest.mark.parametrize("kind", ["submodule", "separate", "linked"])
+def test_loop_in_place_works_wherever_the_folder_of_git_is(
+    make: Callable[..., World], tmp_path: Path, kind: str
+) -> None:
+    library = repository(tmp_path / "library", a_py="x\n")
+    shop = tmp_path / "app" / "part"
+    if kind == "submodule":
+        above = repository(tmp_path / "app", a_py="x\n")
+        git(above, "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(library), "part")
+    elif kind == "separate":
+        git(library, "clone", "--quiet", "--separate-git-dir", str(tmp_path / "git"), ".", str(shop))
+    else:
+        git(library, "worktree", "add", "--quiet", str(shop))
+    loop = make(shop=shop, wish={"in_place": True}).run()
+    assert loop.state is LoopState.COMPLETED, loop.reason
+    assert git(shop, "status", "--porcelain") == "?? hello.txt"
+
+
+def test_lock_in_the_users_own_folder_is_left(make: Callable[..., World], tmp_path: Path) -> None:
+    library = repository(tmp_path / "library", a_py="x\n")
+    git(library, "worktree", "add", "--quiet", str(tmp_path / "app"))
+    lock = library / ".git" / "worktrees" / "app" / "index.lock"
+    lock.touch()
+    os.utime(lock, (1e9, 1e9))
+    assert make(shop=tmp_path / "app", wish={"in_place": True}).run().state is LoopState.COMPLETED
+    assert lock.exists()
 
 
 def test_paused_loop_goes_on_where_it_was(make: Callable[..., World]) -> None:

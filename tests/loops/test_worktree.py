@@ -187,6 +187,26 @@ def test_tree_tells_contents_apart_and_leaves_the_index(shop: Path) -> None:
     assert tree.tree() == first
 
 
+def test_users_own_folder_may_have_its_folder_of_git_elsewhere(shop: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "--quiet", "--separate-git-dir", str(tmp_path / "git"), str(shop), "work")
+    git(shop, "-c", "protocol.file.allow=always", "submodule", "add", "--quiet", str(tmp_path / "work"), "part")
+    for folder in (tmp_path / "work", shop / "part"):
+        tree = in_place(find_repository(folder), base="HEAD")
+        before = tree.tree()
+        (folder / "new.py").write_text("x\n")
+        assert tree.tree() != before
+
+
+def test_worktree_whose_git_file_was_deleted_is_not_forgotten(shop: Path, tmp_path: Path) -> None:
+    tree = make(shop, tmp_path)
+    (tree.path / ".git").unlink()
+    (tree.path / "b.py").write_text("x\n")
+    head = tree.commit_all("work")
+    git(shop, "worktree", "prune")
+    assert tree.head() == head
+    assert tree.remove() is None
+
+
 def test_products_of_a_check_are_removed_and_ignored_files_stay(shop: Path, tmp_path: Path) -> None:
     tree = make(shop, tmp_path)
     (tree.path / "report.xml").write_text("x")

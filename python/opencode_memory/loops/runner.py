@@ -403,7 +403,7 @@ class Runner:
             raise RestError(Rest.ERROR, f"the folder {path} of the loop has gone; cancel the loop, then restart it")
         return Worktree(
             path=path,
-            branch=loop.branch,
+            branch=loop.branch if loop.place is Place.WORKTREE else None,
             base=loop.base or repository.head,
             common=repository.common,
             config_mark=loop.config_mark or "",

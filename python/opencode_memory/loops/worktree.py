@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -111,9 +111,10 @@ class Worktree:
             ChangedConfigError: The settings of git were changed since the start.
             GitError: The folder is no worktree any more.
         """
-        git_dir = _git_dir(self.common, self.path)
+        git_dir = _git_dir(self.common, self.path, is_users=self.branch is None)
         git = Git(work_tree=self.path, git_dir=git_dir)
         if self.branch is not None and git_dir.parent == self.common / "worktrees":
+            _restore_git_file(self.path, git_dir)
             remove_stale_locks(self.path, git_dir, self.common, self.branch)
         if git.config_mark() != self.config_mark:
             raise ChangedConfigError(
@@ -300,8 +301,20 @@ def _fetch_submodules(git: Git) -> None:
         git.run("submodule", "update", "--init", "--recursive", seconds=_SUBMODULE_SECONDS)
 
 
-def _git_dir(common: Path, path: Path) -> Path:
-    """Return the folder of git for a worktree, without reading the ``.git`` file in it."""
+def _restore_git_file(path: Path, git_dir: Path) -> None:
+    """Write the ``.git`` file again if it was deleted. Without it, ``git worktree prune`` forgets the worktree."""
+    with suppress(FileExistsError), (path / ".git").open("x", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(f"gitdir: {git_dir}\n")
+
+
+def _git_dir(common: Path, path: Path, *, is_users: bool = False) -> Path:
+    """Return the folder of git for a worktree, without reading the ``.git`` file in it.
+
+    Args:
+        common: The folder of git that all worktrees share.
+        path: The worktree.
+        is_users: Whether it is the user's own folder, which may be a submodule or have its folder of git elsewhere.
+    """
     for entry in sorted((common / "worktrees").iterdir()) if (common / "worktrees").is_dir() else ():
         try:
             named = Path((entry / "gitdir").read_text(encoding="utf-8", errors="surrogateescape").strip()).parent
@@ -309,7 +322,7 @@ def _git_dir(common: Path, path: Path) -> Path:
             continue
         if os.path.realpath(named) == os.path.realpath(path):
             return entry
-    if common.name == ".git" and os.path.realpath(common.parent) == os.path.realpath(path):
+    if is_users or (common.name == ".git" and os.path.realpath(common.parent) == os.path.realpath(path)):
         return common
     raise GitError("worktree", f"{path} is no worktree of {common}")
 
