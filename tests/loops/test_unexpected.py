@@ -18,6 +18,7 @@ from opencode_memory.loops.command import Ran
 from opencode_memory.loops.model import Loop, LoopState, Rest
 from opencode_memory.loops.records import Loops
 from opencode_memory.loops.start import resume_loop
+from opencode_memory.loops.unexpected import describe_error
 from opencode_memory.text import clock
 
 
@@ -48,6 +49,22 @@ def test_full_disk_during_a_check_stops_the_loop_until_the_person_resumes_it(
     assert loop.reason.startswith("step 3 (check) failed: No space left on device: /tmp/x")
     resume_loop(world.store, loop, at=clock.now())
     assert world.run().state is LoopState.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.EROFS, "Read-only file system"), "Read-only file system"),
+        (
+            OSError(errno.ENOSPC, "No space left on device", "from", None, b"to\xff"),
+            "No space left on device: to\udcff",
+        ),
+        (OSError("odd"), "an internal error (OSError: odd); see the server log"),
+        (StorageError("the store is full"), "the store is full"),
+    ],
+)
+def test_error_is_described_for_a_person(error: Exception, said: str) -> None:
+    assert describe_error(error) == said
 
 
 def test_bug_in_a_step_is_recorded_once(

@@ -19,6 +19,8 @@ def describe_error(error: Exception) -> str:
     if isinstance(error, OpencodeMemoryError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
-        where = "" if error.filename is None else f": {os.fsdecode(error.filename)}"
+        # Of a copy, the second name is the file that was written.
+        name = error.filename2 or error.filename
+        where = "" if name is None else f": {os.fsdecode(name)}"
         return f"{error.strerror}{where}"
     return f"an internal error ({type(error).__name__}: {error}); see the server log"
