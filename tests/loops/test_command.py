@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import anyio
 import pytest
 
 from opencode_memory.errors import ConflictError
+from opencode_memory.loops import command
 from opencode_memory.loops.command import KEPT_CHARACTERS, run_all, run_command
 from opencode_memory.loops.process import ProcessId
 
@@ -48,6 +50,21 @@ def test_command_that_takes_too_long_is_ended_with_its_children(tmp_path: Path) 
 
     anyio.run(main)
     until_gone(int((tmp_path / "child").read_text()))
+
+
+def test_daemon_that_holds_the_output_open_does_not_hold_up_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_LEFT_OPEN_SECONDS", 0.2)
+
+    async def main() -> None:
+        ran = await run_command("setsid sleep 300 & echo $! > child; echo started; exit 3", tmp_path, seconds=20)
+        assert (ran.exit, ran.output) == (3, "started\n")
+
+    try:
+        anyio.run(main)
+    finally:
+        os.kill(int((tmp_path / "child").read_text()), signal.SIGKILL)
 
 
 def test_exit_code_of_a_timeout_of_its_own_is_no_timeout_of_ours(tmp_path: Path) -> None:

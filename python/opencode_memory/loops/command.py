@@ -22,6 +22,8 @@ COMMAND_SECONDS: Final = 1_800.0
 KEPT_CHARACTERS: Final = 4_000
 _TAIL_BYTES: Final = 64 * 1024
 _TIMED_OUT: Final = 124
+_LEFT_OPEN_SECONDS: Final = 2.0
+"""Time in which the output of an ended command is read. A daemon in a session of its own holds it open for ever."""
 _OWN_PREFIX: Final = "OPENCODE_MEMORY_"
 _GATE: Final = ("sh", "-c", 'read -r go && exec "$@" </dev/null', "sh")
 """Waits for a line, so that the process group is recorded before the command begins. If the server dies before, the
@@ -82,7 +84,7 @@ async def run_command(
     seconds: float = COMMAND_SECONDS,
     on_start: OnStart | None = None,
 ) -> Ran:
-    """Run a command. Whatever it has started is ended with it."""
+    """Run a command. Whatever it has started is ended with it, but for a daemon that has a session of its own."""
     kept = {name: value for name, value in inherited().items() if not name.startswith(_OWN_PREFIX)}
     tail = bytearray()
     try:
@@ -104,11 +106,14 @@ async def run_command(
         await _open_gate(process)
         with anyio.move_on_after(seconds):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_read, process, tail)
-                await process.wait()
+                has_read = anyio.Event()
+                tasks.start_soon(_read, process, tail, has_read)
+                exit_code = await process.wait()
                 # A process that the command left behind may hold the output open.
                 _end_group(process)
-            exit_code = process.returncode
+                with anyio.move_on_after(_LEFT_OPEN_SECONDS):
+                    await has_read.wait()
+                tasks.cancel_scope.cancel()
     finally:
         _end_group(process)
         with anyio.CancelScope(shield=True):
@@ -128,12 +133,12 @@ async def _open_gate(process: Process) -> None:
     await process.stdin.aclose()
 
 
-async def _read(process: Process, tail: bytearray) -> None:
-    if process.stdout is None:
-        return
-    async for piece in process.stdout:
-        tail += piece
-        del tail[:-_TAIL_BYTES]
+async def _read(process: Process, tail: bytearray, has_read: anyio.Event) -> None:
+    if process.stdout is not None:
+        async for piece in process.stdout:
+            tail += piece
+            del tail[:-_TAIL_BYTES]
+    has_read.set()
 
 
 def _end_group(process: Process) -> None:
