@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from opencode_memory import MemoryStore
+from opencode_memory.models import Status
+from support.learning import learn, user
 
 QUOTED = {"rule": "always", "evidence": "Always use tabs."}
 
@@ -24,3 +26,21 @@ def test_memory_with_rule_and_quote_is_learned(
 ) -> None:
     result = store.remember("Use tabs, not spaces.", category="convention", trust=trust, metadata=metadata)
     assert store.get(result.id).is_learned is is_learned
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "replaces"),
+    [
+        ("Always use npm for the frontend.", "npm was wrong, always use pnpm for the frontend.", True),
+        ("Always run `make test` before a commit.", "`make test` was wrong, always run `make check` instead.", True),
+        ("Always use MySQL for the ledger.", "npm was wrong, always use pnpm for the frontend.", False),
+    ],
+)
+def test_rule_that_names_what_was_wrong_replaces_only_that(
+    store: MemoryStore, earlier: str, later: str, replaces: bool
+) -> None:
+    learn(store, user(earlier), of="a")
+    [rule] = store.list(project="app")
+    learn(store, user(later), of="b")
+    assert (store.get(rule.id).status is Status.SUPERSEDED) is replaces
+    assert len(store.list(project="app")) == (1 if replaces else 2)

@@ -26,6 +26,33 @@ def test_replacement_is_worded_as_use_x_not_y(text, content):
 
 
 @pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("npm was wrong, always use pnpm for the frontend.", "Always use pnpm, not npm for the frontend."),
+        ("Choosing MySQL was a mistake: we always use PostgreSQL.", "Always use PostgreSQL, not MySQL."),
+        ("`make test` is wrong, so always run `make check`", "Always run `make check`, not `make test`."),
+    ],
+)
+def test_what_was_wrong_is_named_in_the_rule_that_replaces_it(text: str, content: str) -> None:
+    (one,) = find_candidates(user(text))
+
+    assert (one.content, one.category, one.is_weak) == (content, Category.CONVENTION, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The test was wrong, always use the fixture.",
+        "Heading was wrong, always use the bigger one.",
+        "getUser was wrong, always use fetchUser.",
+        "npm was wrong, use pnpm",
+    ],
+)
+def test_what_was_wrong_in_this_edit_is_no_rule(text: str) -> None:
+    assert not [one for one in find_candidates(user(text)) if not one.is_weak]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "let's go with PostgreSQL for the ledger",

@@ -44,6 +44,15 @@ _FORGET: Final = re.compile(
     r"[,;(].*)?)[.!]*$",
     re.IGNORECASE,
 )
+_WRONG: Final = re.compile(
+    rf"{_LEAD}(?:(?:choosing|using|picking) )?(?!the\b|my\b|our\b|an?\b)(?P<old>{_NAMES}) (?:is|are|was|were) "
+    r"(?:simply |just |clearly )?(?:wrong|a mistake|a bad (?:idea|choice)|the wrong (?:choice|tool|one|database|"
+    r"library|package manager))[,;:.–—-]+\s*(?:so |and |please |we(?:'ll| should| must| will)? |let'?s )*"
+    rf"always (?P<verb>use|run|go with|take|write) (?P<new>{_NAMES})(?: instead)?(?P<rest>(?: (?:for|in|on|to|as|when|"
+    r"because|before|after)\b.*|[,;(].*)?)[.!]*$",
+    re.IGNORECASE,
+)
+"""Only with "always": without it, "X was wrong, use Y" mostly is about the edit at hand."""
 _GO_WITH: Final = re.compile(
     rf"{_LEAD}(?:go(?:ing)? (?:with|w/|for)|stick(?:ing)? (?:with|to)|stay(?:ing)? (?:with|on)|settl(?:e|ing) on|"
     rf"standardi[sz](?:e|ing) on|keep(?:ing)? using) (?P<new>{_NAMES})(?P<over>{_OVER} .+)?(?P<rest>(?: (?:for|in|"
@@ -132,6 +141,13 @@ def find_replacement(sentence: str, before: str = "") -> Verdict | None:
         if found and _are_names(found["new"], found["old"]):
             rest = found["rest"].strip().rstrip(".!")
             text = f"Use {found['new'].strip(' .,;')}, not {found['old'].strip(' .,;')}{'' if rest[:1] in ',;' or not rest else ' '}{rest}."
+            return Verdict(category=Category.CONVENTION, rule="replacement", text=text)
+    wrong = _WRONG.match(sentence)
+    if wrong:
+        new, old, rest = (wrong[name].strip(" .,;!") for name in ("new", "old", "rest"))
+        # The capital of the beginning of a sentence makes no name.
+        if _are_names(new, old[0].lower() + old[1:]):
+            text = f"Always {wrong['verb'].lower()} {new}, not {old}{f' {rest}' if rest else ''}."
             return Verdict(category=Category.CONVENTION, rule="replacement", text=text)
     going = _GO_WITH.match(sentence)
     if going and (_is_name(going["new"]) or (going["over"] and _is_choice(going["new"]))):
