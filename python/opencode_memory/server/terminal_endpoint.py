@@ -6,7 +6,7 @@ The server words every line, so the terminal decides nothing.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,10 +52,14 @@ class TerminalEndpoint:
     Args:
         state: The state of the server.
         token: The content of the token file, which only the user can read.
+        find_outdated: Returns the version of a folder's plugin if it is older than the server.
     """
 
-    def __init__(self, state: ServerState, *, token: str) -> None:
+    def __init__(
+        self, state: ServerState, *, token: str, find_outdated: Callable[[str], str | None] = lambda _: None
+    ) -> None:
         self._state = state
+        self._find_outdated = find_outdated
         self._token = OwnerToken(token)
         self._recent: OrderedDict[str | None, tuple[int, list[Operation]]] = OrderedDict()
 
@@ -77,10 +81,12 @@ class TerminalEndpoint:
         return JSONResponse(found)
 
     def _answer(self, query: dict[str, str], asked: Any) -> dict[str, Any]:
-        project = self._state.projects.of_session(query.get("directory", ""))
+        directory = query.get("directory", "")
+        project = self._state.projects.of_session(directory)
         store = self._state.store.acting_as(Trust.USER).for_project(project)
         if asked is None:
-            return self._show(store, query.get("session", ""), query.get("since", ""))
+            outdated = self._find_outdated(directory)
+            return self._show(store, query.get("session", ""), query.get("since", ""), outdated)
         match asked:
             case {"list": "beside", "session": str(session)}:
                 return {"memories": [describe(store, memory) for memory in find_beside(store, session)]}
@@ -100,7 +106,7 @@ class TerminalEndpoint:
                 return {"said": undo(store)}
         raise InvalidInputError("the request is not known, or its fields are missing", field="list")
 
-    def _show(self, store: MemoryStore, session: str, since: str) -> dict[str, Any]:
+    def _show(self, store: MemoryStore, session: str, since: str, outdated: str | None) -> dict[str, Any]:
         config = self._state.config.terminal
         operations = self._read_recent(store)
         last = operations[0].operation if operations else 0
@@ -109,6 +115,9 @@ class TerminalEndpoint:
         toasts = list(islice((text for one in new for text in describe_toasts(one)), _TOASTS))
         learned = next((one for one in operations if one.actor in _LEARNS and _holds(store, one)), None)
         lines = []
+        if outdated is not None:
+            restart = f"restart OpenCode: old plugin {outdated}"
+            lines.append({"text": one_line(restart, _LINE_BYTES), "open": "", "kind": "warning"})
         if count := len(find_beside(store, session)):
             lines.append({"text": f"{count} beside this session", "open": "beside", "kind": "info"})
         waiting = sum(1 for _ in islice(list_waiting(store, everywhere=False), _WAITING))

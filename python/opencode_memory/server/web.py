@@ -219,7 +219,11 @@ def _build_routes(
             Route(LOOPS_PATH, LoopsEndpoint(state, bridge.loops, token=token).handle, methods=["GET", "POST"]),
             WebSocketRoute(BRIDGE, bridge.serve),
             WebSocketRoute(STDIO_PATH, stdio.serve),
-            Route(TERMINAL, TerminalEndpoint(state, token=token).handle, methods=["GET", "POST"]),
+            Route(
+                TERMINAL,
+                TerminalEndpoint(state, token=token, find_outdated=bridge.find_outdated).handle,
+                methods=["GET", "POST"],
+            ),
             Mount(PAGES, app=LateSite(state, token)),
         ],
         lifespan=lifespan,

@@ -164,6 +164,21 @@ def test_plugin_of_another_version_is_served_with_a_toast(
         assert toast.endswith(advice)
 
 
+def test_sidebar_asks_for_a_restart_while_the_folder_has_an_older_plugin(
+    server: Resident, folder: Path, tmp_path: Path
+) -> None:
+    def show(directory: Path) -> list[str]:
+        route = server.url.replace("/mcp", "/terminal")
+        answer = httpx2.get(route, params={"directory": str(directory)}, headers=dict([BEARER]))
+        return [line["text"] for line in answer.json()["lines"]]
+
+    with Plugin(server.url, folder, hello=False) as plugin:
+        plugin.hello(version="0.0.1")
+        assert show(folder) == ["restart OpenCode: old plugin 0.0.1"]
+        assert show(tmp_path / "elsewhere") == []
+    until(lambda: show(folder) == [])
+
+
 MESSAGES = {"sessionID": "ses_1", "visible": ["msg_1"], "message": {"id": "msg_1", "text": QUESTION}}
 EARLY = {
     "turn": {"sessionID": "ses_1", "left_out": True},

@@ -90,8 +90,8 @@ class Connection:
         self._projects = projects
         self._digests = digests
         self._pid = 0
-        # Version of the plugin; empty before its greeting.
-        self.version = ""
+        # Version and folder of the plugin; empty before its greeting.
+        self.version = self.directory = ""
         self._limiter = anyio.CapacityLimiter(_THREADS)
         self._context: handlers.PluginContext | None = None
         self._watch = Watch(state)
@@ -136,7 +136,7 @@ class Connection:
             return answer | {"notice": _format_notice(greeting, is_refused=True), "refused": True}
         self._context = handlers.PluginContext(self._state, self._projects, Path(greeting.directory))
         self._pid = greeting.pid
-        self.version = greeting.version
+        self.version, self.directory = greeting.version, greeting.directory
         if self._tasks is not None:
             self._tasks.start_soon(self._welcome, greeting)
         config = self._state.config.opencode

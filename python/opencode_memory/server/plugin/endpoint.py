@@ -24,6 +24,7 @@ from opencode_memory.server.guards.refusal import OnRefused
 from opencode_memory.server.plugin.connection import Connection
 from opencode_memory.server.plugin.digest_runner import DigestRunner
 from opencode_memory.server.plugin.learning_switch import LearningSwitch
+from opencode_memory.service.versions import is_older
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -70,6 +71,11 @@ class Bridge:
     def plugin_versions(self) -> list[str]:
         """Versions of the plugins that are connected, each once. OpenCode keeps the plugin with which it started."""
         return sorted({connection.version for connection in tuple(self._connections) if connection.version})
+
+    def find_outdated(self, directory: str) -> str | None:
+        """Return the version of the plugin of a folder if it is older than the server; None if it is not."""
+        versions = (one.version for one in tuple(self._connections) if one.directory == directory)
+        return next(filter(is_older, versions), None)
 
     async def leave(self) -> None:
         """Answer the requests that were read, and disconnect the plugins, which send the others to the next server."""
