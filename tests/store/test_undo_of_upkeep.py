@@ -139,3 +139,23 @@ def test_undo_of_the_replacing_statement_brings_the_older_one_back(compared: Mem
     _, newer, _ = (one.operation for one in compared.operations.list())
     compared.operations.undo(newer)
     assert statuses(compared) == {OLDER: Status.ACTIVE}
+
+
+def test_archive_of_a_replaced_memory_stays_when_the_replacing_one_is_undone(compared: MemoryStore) -> None:
+    [newer] = compared.list()
+    [older] = compared.list(status="superseded")
+    compared.archive(older.id)
+    compared.undo(newer.id)
+    assert statuses(compared) == {OLDER: Status.ARCHIVED}
+    assert compared.get(older.id).superseded_by is None
+
+
+def test_undo_of_an_operation_leaves_what_a_later_edit_of_a_person_replaced(store: MemoryStore) -> None:
+    id = store.remember("We use npm.", trust="agent").id
+    store.remember("We use npm.", topic="manager")
+    operation = last_operation(store)
+    together = store.in_one_operation()
+    together.edit(id, content="Use pnpm instead of npm.")
+    together.archive(id)
+    store.operations.undo(operation)
+    assert store.get(id).status is Status.ARCHIVED

@@ -102,7 +102,7 @@ impl Engine {
                          or edit the project of this memory"
                     )));
                 }
-                chosen.add_replaced(write, &mut finder, &change, |replaced| !known.contains(&replaced.id))?;
+                chosen.add_replaced(write, &mut finder, &change, |replaced| Ok(!known.contains(&replaced.id)))?;
                 chosen.changes.push(change);
             }
             chosen.sort();
@@ -160,12 +160,11 @@ struct Chosen {
 impl Chosen {
     /// The changes of an operation, and those by which the program replaced other memories with what it created.
     fn of_operation(write: &WriteTx<'_>, changes: Vec<Recorded>) -> Result<Self> {
-        let own: FxHashSet<i64> = changes.iter().map(|change| change.seq).collect();
         let mut chosen = Self::default();
         let mut finder = Finder::default();
         for change in &changes {
             if change.before.is_none() {
-                chosen.add_replaced(write, &mut finder, change, |replaced| !own.contains(&replaced.seq))?;
+                chosen.add_replaced(write, &mut finder, change, |replaced| history::is_upkeep(write, replaced))?;
             }
         }
         chosen.changes.extend(changes);
@@ -179,10 +178,10 @@ impl Chosen {
         write: &WriteTx<'_>,
         finder: &mut Finder,
         change: &Recorded,
-        is_wanted: impl Fn(&Recorded) -> bool,
+        is_wanted: impl Fn(&Recorded) -> Result<bool>,
     ) -> Result<()> {
         for found in finder.find(write, change)? {
-            if is_wanted(&found.change) {
+            if is_wanted(&found.change)? {
                 if found.is_last { &mut self.changes } else { &mut self.replaced }.push(found.change);
             }
         }
@@ -214,11 +213,13 @@ fn undo_change(write: &WriteTx<'_>, change: &Recorded) -> Result<Vec<Recorded>> 
     Ok(upkeep)
 }
 
-/// Make a replaced memory active again that was changed since, for example pinned. Its later changes stay.
+/// Make a replaced memory active again that was changed since, for example pinned. Its later changes stay, also if one of
+/// them archived it.
 fn bring_back(write: &WriteTx<'_>, supersede: &Recorded) -> Result<()> {
     let Some(present) = memory::by_id(write, &supersede.id)? else { return Ok(()) };
     let by = write.record(&supersede.id, "undo", Some(&present))?;
-    let after = Memory { status: Status::Active, superseded_by: None, ..present.clone() };
+    let status = if present.status == Status::Superseded { Status::Active } else { present.status };
+    let after = Memory { status, superseded_by: None, ..present.clone() };
     write.replace(&present, &adapt(write, &after)?)?;
     write.mark_undone(supersede.seq, by)
 }

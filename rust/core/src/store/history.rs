@@ -206,6 +206,12 @@ pub fn last_but_upkeep(connection: &Connection, id: &str) -> Result<Option<Recor
     Ok(collect(connection, &tail, [id])?.into_iter().next())
 }
 
+/// Whether the program made a change by itself.
+pub fn is_upkeep(connection: &Connection, change: &Recorded) -> Result<bool> {
+    let sql = format!("SELECT EXISTS(SELECT 1 FROM history WHERE seq = ?1 AND {IS_UPKEEP})");
+    Ok(connection.prepare_cached(&sql)?.query_row([change.seq], |row| row.get(0))?)
+}
+
 /// What the program did by itself to a memory after a change and was not taken back, newest first.
 pub fn upkeep_after(connection: &Connection, change: &Recorded) -> Result<Vec<Recorded>> {
     let tail = format!(
