@@ -137,8 +137,12 @@ def test_undo_of_the_replaced_statement_is_not_stopped(compared: MemoryStore) ->
 
 def test_undo_of_the_replacing_statement_brings_the_older_one_back(compared: MemoryStore) -> None:
     _, newer, _ = (one.operation for one in compared.operations.list())
-    compared.operations.undo(newer)
-    assert statuses(compared) == {OLDER: Status.ACTIVE}
+    before = statuses(compared)
+    for _ in range(2):
+        compared.operations.undo(newer)
+        assert statuses(compared) == {OLDER: Status.ACTIVE}
+        compared.operations.redo(newer)
+        assert statuses(compared) == before
 
 
 def test_archive_of_a_replaced_memory_stays_when_the_replacing_one_is_undone(compared: MemoryStore) -> None:

@@ -3,6 +3,7 @@
 //! A row keeps the memory as it was *before* the change. The state after it is the next row's before, or the current row.
 
 use rusqlite::{Connection, OptionalExtension, Row};
+use rustc_hash::FxHashSet;
 
 use super::{WriteTx, memory};
 use crate::error::{Error, Result};
@@ -53,7 +54,7 @@ const IS_TURN: &str = "kind IN ('undo', 'redo')";
 pub const UPKEEP: &str = "upkeep";
 
 /// Changes that the program made by itself: ageing, removal of duplicates, and comparison of vectors, whose operations
-/// only supersede. Otherwise they would stop the undo of what people did before. Earlier versions archived old memories
+/// only supersede, as the repetition of a known statement does. Otherwise they would stop the undo of what people did before. Earlier versions archived old memories
 /// with the two reasons.
 const IS_UPKEEP: &str = "(kind LIKE 'upkeep:%' \
      OR kind IN ('archive: older than 180 days', 'archive: resolved more than 90 days ago') \
@@ -146,10 +147,21 @@ pub fn of_operation(connection: &Connection, operation: i64) -> Result<Vec<Recor
 }
 
 /// The changes that took an operation back and were not turned themselves, newest first.
+///
+/// Those are among them that brought back what the created memories had replaced.
 pub fn undos_of(connection: &Connection, operation: i64) -> Result<Vec<Recorded>> {
-    let tail = "WHERE kind = 'undo' AND undone_by IS NULL \
-                AND seq IN (SELECT undone_by FROM history WHERE operation = ?1) ORDER BY seq DESC";
-    collect(connection, tail, [operation])
+    let own = "WHERE kind = 'undo' AND undone_by IS NULL \
+               AND seq IN (SELECT undone_by FROM history WHERE operation = ?1)";
+    let mut found = collect(connection, own, [operation])?;
+    let brought_back = "WHERE kind = 'undo' AND undone_by IS NULL AND operation IN (\
+             SELECT operation FROM history WHERE seq IN (\
+                 SELECT undone_by FROM history WHERE operation = ?1 AND before IS NULL)) \
+         AND CASE WHEN json_valid(before) THEN before ->> '$.superseded_by' IN (\
+                 SELECT memory FROM history WHERE operation = ?1 AND before IS NULL) ELSE 0 END";
+    let known: FxHashSet<i64> = found.iter().map(|undo| undo.seq).collect();
+    found.extend(collect(connection, brought_back, [operation])?.into_iter().filter(|undo| !known.contains(&undo.seq)));
+    found.sort_by_key(|undo| std::cmp::Reverse(undo.seq));
+    Ok(found)
 }
 
 /// Whether a memory was changed after a change, except by the program itself. An undo that was redone since leaves no
