@@ -446,3 +446,11 @@ def test_memories_match_the_file_after_any_edits(
         assert "".join(sorted(found)) == "".join(sorted(text)) or text.strip() == ""
         report = run(store, note, top=tmp_path)
         assert (report.added, report.updated, report.archived) == (0, 0, 0)
+
+
+def test_repeated_headings_are_numbered(store: MemoryStore, notes: Path) -> None:
+    (notes / "a.md").write_text("# Day~2\n\nzero\n\n# Day\n\none\n\n# Day\n\ntwo\n\n# Day\n\nthree\n")
+    run(store, notes)
+    assert [(topic, one.content.split()[-1]) for topic, one in sorted(by_topic(store).items())] == [
+        ("file:a.md#Day", "one"), ("file:a.md#Day~2", "zero"), ("file:a.md#Day~3", "two"), ("file:a.md#Day~4", "three"),
+    ]  # fmt: skip

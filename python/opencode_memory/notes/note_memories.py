@@ -6,9 +6,8 @@ contains a mark, by which a section is found again whose file or heading was ren
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
-from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -52,7 +51,8 @@ def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | 
     document = split(text, limit=SECTION_LIMIT)
     about = document.front_matter
     time = _find_time(note, about, zone)
-    topics: set[str] = set()
+    topics = _Topics(name)
+    is_first = True
     for section in document.sections:
         if not section.text.strip():
             continue
@@ -60,17 +60,16 @@ def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | 
         fingerprint = hash_parts(section.text, category, *about.tags, about.date or "")
         mark = SectionMark(fingerprint=fingerprint, body=hash_body(section.body, section.text))
         metadata = mark.to_metadata()
-        if about.raw and not topics:
+        if about.raw and is_first:
             metadata["front_matter"] = about.raw[:_FRONT_MATTER_LIMIT]
         if about.title is not None:
             metadata["title"] = about.title
-        topic = _make_topic(name, section, topics)
-        topics.add(topic)
+        is_first = False
         yield NewMemory(
             content=section.text,
             category=category,
             project=project,
-            topic=topic,
+            topic=topics.make(section),
             time=time,
             source=Source(file=name, line=section.line),
             tags=tuple(tag[:_NAME_LIMIT] for tag in about.tags[:_TAGS_LIMIT]),
@@ -97,13 +96,31 @@ def _find_time(note: Path, about: FrontMatter, zone: tzinfo | None) -> datetime:
     return changed if about.date is None else parse_when(about.date, field="date", at=changed, zone=zone)
 
 
-def _make_topic(name: str, section: Section, taken: Collection[str]) -> str:
-    """Build the topic of a section from its file and headings, with a number if an earlier section has the same."""
-    # Redact the topic as the store does. Otherwise the next ingest would not find the memory by its topic.
-    plain, _ = redact(f"{PREFIX}{name}#{'/'.join(section.path)}")
-    if len(plain) > _TOPIC_LIMIT - len("~99999"):
-        plain = f"{plain[: _TOPIC_LIMIT - 30]}…{hash_parts(plain)[:16]}"
-    return next(topic for topic in chain((plain,), (f"{plain}~{n}" for n in count(2))) if topic not in taken)
+class _Topics:
+    """Topics of the sections of a note.
+
+    Args:
+        name: Name of the note in topics.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._taken: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def make(self, section: Section) -> str:
+        """Build the topic of a section from file and headings, with a number if an earlier section has the same."""
+        # Redact the topic as the store does. Otherwise the next ingest would not find the memory by its topic.
+        plain, _ = redact(f"{PREFIX}{self._name}#{'/'.join(section.path)}")
+        if len(plain) > _TOPIC_LIMIT - len("~99999"):
+            plain = f"{plain[: _TOPIC_LIMIT - 30]}…{hash_parts(plain)[:16]}"
+        topic = plain
+        while topic in self._taken:
+            number = self._next.get(plain, 2)
+            self._next[plain] = number + 1
+            topic = f"{plain}~{number}"
+        self._taken.add(topic)
+        return topic
 
 
 def make_file_name(path: Path, base: Path | None) -> str:

@@ -28,6 +28,7 @@ mod scale;
 mod schedule;
 mod session;
 mod turns;
+mod twins;
 mod undo;
 
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@
 //! text of lower trust is stored as a candidate beside the topic that it would have overwritten.
 
 use super::replace::{SEARCHED_AT_ONCE, SameSubject, replace_rivals};
+use super::twins::Twins;
 use super::{Engine, Shared, redaction};
 use crate::error::{Error, Result};
 use crate::ids;
@@ -66,9 +67,10 @@ pub(super) fn place_all(write: &WriteTx<'_>, prepared: Vec<Prepared>, rivals: &[
     let mut placed = Vec::with_capacity(prepared.len());
     // Memories of this batch are not in the view that was searched.
     let mut of_batch: Vec<i64> = Vec::new();
+    let mut twins = Twins::default();
     for (number, (memory, redactions)) in prepared.into_iter().enumerate() {
         let is_import = memory.id.is_some();
-        let (id, outcome) = place(write, memory)?;
+        let (id, outcome) = place(write, memory, &mut twins)?;
         let mut replaced = Vec::new();
         if is_searched && !is_import && outcome != Outcome::Kept {
             replaced = replace_rivals(write, &id, &[&rivals[number][..], &of_batch].concat())?;
@@ -126,8 +128,15 @@ fn with_number(error: Error, number: usize) -> Error {
 }
 
 /// Store a memory: replace the memory with its id or topic, merge with its twin, or insert a new one.
-fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
+fn place(write: &WriteTx<'_>, new: NewMemory, twins: &mut Twins) -> Result<(String, Outcome)> {
     let project_id = write.project_named(new.project.as_deref())?;
+    let (hash, topic) = (text::content_hash(&new.content), new.topic.clone());
+    let placed = place_in(write, new, project_id, twins)?;
+    twins.note(project_id, hash, topic);
+    Ok(placed)
+}
+
+fn place_in(write: &WriteTx<'_>, new: NewMemory, project_id: i64, twins: &mut Twins) -> Result<(String, Outcome)> {
     if let Some(id) = new.id.as_deref().and_then(ids::canonical) {
         return import(write, &new, &id, project_id);
     }
@@ -154,10 +163,9 @@ fn place(write: &WriteTx<'_>, new: NewMemory) -> Result<(String, Outcome)> {
         let waiting = NewMemory { status: Status::Candidate, ..new };
         return Ok((insert(write, &waiting, project_id, ids::new_memory_id())?, Outcome::Kept));
     }
-    let twins = memory::by_text(write, project_id, text::content_hash(&new.content))?;
-    for twin in twins.iter().filter(|twin| repeats(twin, &new, write.now_ms)) {
-        if !would_take_topic(write, twin, &new)? {
-            return merge(write, twin, &new);
+    for twin in twins.find(write, project_id, &new)? {
+        if repeats(&twin, &new, write.now_ms) && !would_take_topic(write, &twin, &new)? {
+            return merge(write, &twin, &new);
         }
     }
     Ok((insert(write, &new, project_id, ids::new_memory_id())?, Outcome::Stored))

@@ -1,6 +1,7 @@
 //! Rows of the table `memory`: read, insert, replace, remove. Every change is logged in the same transaction.
 
 use rusqlite::{Connection, OptionalExtension, Row};
+use rustc_hash::FxHashSet;
 
 use super::WriteTx;
 use super::change::Op;
@@ -37,13 +38,31 @@ pub fn by_topic(connection: &Connection, project_id: i64, topic: &str) -> Result
     Ok(connection.prepare_cached(&sql)?.query_row((project_id, topic), from_row).optional()?)
 }
 
-/// Memories of a scope with the same normalised text, active ones and candidates.
-pub fn by_text(connection: &Connection, project_id: i64, hash: u128) -> Result<Vec<Memory>> {
+/// Memories of a scope with the same normalised text, active ones and candidates. If a topic is given, only those with
+/// it. `place` is the position in a conversation and its session; without it, only memories without a position.
+pub fn by_text(
+    connection: &Connection,
+    project_id: i64,
+    hash: u128,
+    topic: Option<&str>,
+    place: Option<(i64, Option<&str>)>,
+) -> Result<Vec<Memory>> {
     let sql = format!(
-        "{SELECT} WHERE m.content_hash = ?1 AND m.project = ?2 AND m.status IN (0, 1) ORDER BY m.status, m.key"
+        "{SELECT} WHERE m.content_hash = ?1 AND m.project = ?2 AND m.status IN (0, 1) AND (?3 IS NULL OR m.topic = ?3) \
+         AND m.position IS ?4 AND (?4 IS NULL OR m.session IS ?5) ORDER BY m.status, m.key"
     );
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map((hash.to_be_bytes(), project_id), from_row)?;
+    let (position, session) = place.map_or((None, None), |(position, session)| (Some(position), session));
+    let rows = statement.query_map((hash.to_be_bytes(), project_id, topic, position, session), from_row)?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// The topics of the memories that `by_text` finds.
+pub fn topics_of_text(connection: &Connection, project_id: i64, hash: u128) -> Result<FxHashSet<String>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT topic FROM memory WHERE content_hash = ?1 AND project = ?2 AND status IN (0, 1) AND topic IS NOT NULL",
+    )?;
+    let rows = statement.query_map((hash.to_be_bytes(), project_id), |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
