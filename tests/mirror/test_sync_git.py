@@ -8,6 +8,7 @@ import pytest
 
 from opencode_memory import MemoryStore
 from opencode_memory.learning.review import accept, reject
+from opencode_memory.memory_file import ChangedBy
 from opencode_memory.mirror import Kind, MirrorReport
 from opencode_memory.models import Memory, Status, Trust
 from support.memory_files import git
@@ -93,8 +94,6 @@ def test_rejected_text_is_not_proposed_again(branches: Scene) -> None:
 
 
 def test_changes_that_came_with_git_are_applied_if_they_are_mine(branches: Scene) -> None:
-    from opencode_memory.memory_file import ChangedBy
-
     branches.git("checkout", "--quiet", "other")
     branches.sync()
     branches.sync(changed_by=ChangedBy.PERSON)
@@ -161,6 +160,25 @@ def test_file_that_a_checkout_brings_back_leaves_a_memory_away_that_was_put_away
     scene.git("checkout", "--quiet", "HEAD~1")
     assert scene.sync().applied == ()
     assert "The port is 5128" not in scene.texts()
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_file_of_an_archived_memory_that_a_checkout_brings_back_is_a_new_memory_if_it_is_mine(
+    scene: Scene, is_told: bool
+) -> None:
+    memory = removed_and_committed(scene)
+    scene.store.restore(memory.id)
+    scene.store.archive(memory.id)
+    scene.git("checkout", "--quiet", "HEAD~1")
+    if is_told:
+        [change] = scene.sync().proposed
+        assert (change.kind, change.id) == (Kind.RESTORE, memory.id)
+        assert "was archived" in change.reason
+        assert scene.sync().proposed == ()
+    assert [change.kind for change in scene.sync(changed_by=ChangedBy.PERSON).applied] == [Kind.ADD]
+    assert scene.texts().count("The port is 5128") == 1
+    assert scene.store.get(memory.id).status is Status.ARCHIVED
+    assert scene.sync().applied == ()
 
 
 def test_clone_proposes_its_files(scene: Scene, store: MemoryStore, tmp_path: Path) -> None:

@@ -101,9 +101,13 @@ class Proposals:
         version, text = change.version, change.edits.get("content")
         if change.kind is Kind.ADD and version is not None and version.page is not None:
             text = version.page.fields.content
-        if change.kind is Kind.RESTORE or (isinstance(text, str) and one_line(text) in self._put_away()):
-            # An old version names memories that were archived since, and a rejected text is not proposed again.
+        if change.kind is Kind.RESTORE:
+            # An old version names memories that were archived since.
+            reason = "its memory was archived or replaced, and stays so"
+            done.proposed.append(FileChange(kind=change.kind, name=change.name, id=change.id, reason=reason))
             return
+        if isinstance(text, str) and one_line(text) in self._put_away():
+            return  # A rejected text is not proposed again.
         id_, reason = change.id, ""
         if isinstance(text, str) and version is not None and not dry_run:
             try:

@@ -6,7 +6,7 @@ written only afterwards. If the process dies in between, the next run finds the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,7 +18,7 @@ from opencode_memory.memory_file.git_state import NO_REPOSITORY, Head, read_head
 from opencode_memory.memory_file.origin import ChangedBy
 from opencode_memory.memory_file.selection import may_be_shown
 from opencode_memory.mirror.apply import Outcome, Proposals, apply_change, went_with_its_file
-from opencode_memory.mirror.compare import Changes, Version, find_changes, is_as_recorded, parse
+from opencode_memory.mirror.compare import Change, Changes, Version, find_changes, is_as_recorded, parse
 from opencode_memory.mirror.file_name import name_of
 from opencode_memory.mirror.origin import find_others
 from opencode_memory.mirror.page import EMPTY
@@ -192,6 +192,9 @@ def _take_up(
         for change in clear
         if change.kind is Kind.RESTORE and change.id is not None and went_with_its_file(run.store, change.id)
     }
+    changes = found.changes
+    if mine:
+        changes = _add_beside_put_away(run, found.changes, record, head=head, environment=environment)
     added = sum(change.kind is Kind.ADD and change.name in others for change in clear)
     if added > _MOST_PROPOSED:
         run.problem = (
@@ -202,7 +205,7 @@ def _take_up(
     proposals = Proposals(run.store, run.place.project)
     # The history names the user also if a worker applies the change, so that undo finds it.
     as_user = run.store.acting_as(Trust.USER)
-    for change in found.changes:
+    for change in changes:
         if change.name in others and change.kind is not Kind.UNCLEAR:
             proposals.propose(change, run.done, run.outcome, dry_run=run.dry_run)
         else:
@@ -210,6 +213,26 @@ def _take_up(
     _record_read(run, found, versions, listing)
     if run.done.applied and not run.dry_run:
         run.live = _memories(run)
+
+
+def _add_beside_put_away(
+    run: _Run, changes: Sequence[Change], record: Record | None, *, head: Head, environment: Mapping[str, str]
+) -> list[Change]:
+    """Make new memories of files that git brought back and that the user claims, if their memories were put away.
+
+    A memory that was archived or replaced on purpose stays so, also if the user wants its text again.
+    """
+    restored = [change for change in changes if change.kind is Kind.RESTORE]
+    others = find_others(restored, record, run.place, head=head, changed_by=None, environment=environment)
+    return [
+        replace(change, kind=Kind.ADD, id=None)
+        if change.kind is Kind.RESTORE
+        and change.name in others
+        and change.id is not None
+        and not went_with_its_file(run.store, change.id)
+        else change
+        for change in changes
+    ]
 
 
 def _give_to_accepted(run: _Run) -> None:
