@@ -46,6 +46,7 @@ from opencode_memory.plans import Plans, PlanText, read_plan
 from opencode_memory.reviews import Finding, Findings
 from opencode_memory.text import clock
 from opencode_memory.text.display import one_line
+from opencode_memory.text.unicode import replace_surrogates
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -217,7 +218,7 @@ class Runner:
         with suppress(ConflictError):
             loop = await _on_thread(lambda: self.loops.get(self.id))
             if loop.state is LoopState.RUNNING:
-                rested = rest(loop, kind, one_line(redact(reason)[0], KEPT_CHARACTERS))
+                rested = rest(loop, kind, one_line(redact(replace_surrogates(reason))[0], KEPT_CHARACTERS))
                 await self._write(rested, why=f"{rested.state}: {rested.reason}")
 
     async def _plan(self, loop: Loop, last: Step | None) -> bool:

@@ -26,6 +26,7 @@ from opencode_memory.loops.submodules import (
     uncommitted_files,
 )
 from opencode_memory.text.display import one_line
+from opencode_memory.text.unicode import replace_surrogates
 
 _TAKEN_ALONG: Final = "Take uncommitted changes along"
 _MOST_COPIED: Final = 2_000
@@ -167,9 +168,9 @@ class Worktree:
             remember_setup_everywhere(self.git)
 
     def submodules(self) -> list[str]:
-        """Return the paths of the submodules."""
+        """Return the paths of the submodules, for a text."""
         with explain("the submodules cannot be listed"):
-            return list(links_of_index(self.git))
+            return [replace_surrogates(path) for path in links_of_index(self.git)]
 
     def lost_work(self) -> list[str]:
         """Return what a commit does not keep: changes in submodules and in other repositories inside of the folder."""
@@ -181,7 +182,8 @@ class Worktree:
         git = self.git
         with explain(f"the files in {self.path} cannot be compared"), scratch_index(git) as index:
             stage(git, index)
-            text = git.run("diff", "--cached", *_PLAIN, self.base, "--", more=index)
+            # A file may have another encoding, whose bytes are not valid in the prompt of an audit.
+            text = replace_surrogates(git.run("diff", "--cached", *_PLAIN, self.base, "--", more=index))
         if len(text) <= _DIFF_CHARACTERS:
             return text
         return f"{text[:_DIFF_CHARACTERS]}\n[{len(text) - _DIFF_CHARACTERS:,} characters are left out; read the files]"
@@ -221,7 +223,7 @@ class Worktree:
             if lost := [*uncommitted_files(git), *describe_lost(git, self.base)]:
                 names = ", ".join(one_line(name, _NAME_CHARACTERS) for name in lost[:_MOST_NAMED])
                 more = f" and {len(lost) - _MOST_NAMED:,} more" if len(lost) > _MOST_NAMED else ""
-                return f"not committed: {names}{more}"
+                return f"not committed: {replace_surrogates(names)}{more}"
             # Without force, git removes no folder with submodules or with files of the setup command.
             git.run("worktree", "remove", "--force", str(self.path))
         except GitError as error:
