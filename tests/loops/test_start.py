@@ -11,8 +11,9 @@ from loops.loop_world import World
 from loops.repositories import repository
 from opencode_memory.errors import ConflictError
 from opencode_memory.loops import start
+from opencode_memory.loops.model import LoopState
 from opencode_memory.loops.records import Loops
-from opencode_memory.loops.start import cancel_loop
+from opencode_memory.loops.start import Raised, cancel_loop, resume_loop
 from opencode_memory.plans import read_plan
 from opencode_memory.text import clock
 
@@ -43,3 +44,19 @@ def test_loops_start_one_after_the_other_in_a_folder(make: Callable[..., World],
         cancel_loop(world.store, world.loop, at=clock.now())
     make(wish=HERE)
     make(wish=HERE, shop=repository(tmp_path / "other"))
+
+
+@pytest.mark.parametrize("wish", [{}, HERE])
+def test_loop_in_the_worktree_of_an_open_loop_is_refused(make: Callable[..., World], wish: dict[str, bool]) -> None:
+    world = make(wish={"iterations": 1}, loop_remove_worktree="false")
+    usual = world.opencode.answer
+    world.opencode.answer = lambda _: {}
+    worktree = Path(world.run().worktree or "")
+    (worktree / "part").mkdir()
+    with pytest.raises(ConflictError, match="is the worktree of the loop say-hello, which is paused") as caught:
+        make(wish=dict(wish), shop=worktree / "part")
+    assert caught.value.hint == f"start the loop in {world.shop}"
+    world.opencode.answer = usual
+    resume_loop(world.store, world.loops.get(world.loop.id), at=clock.now(), raised=Raised(iterations=2))
+    assert world.run().state is LoopState.COMPLETED
+    make(wish=dict(wish), shop=worktree)

@@ -52,7 +52,8 @@ def check_start(store: MemoryStore, wish: Wish, *, config: Config) -> Repository
     Raises:
         InvalidInputError: Loops are off, the folder is in no repository with a commit, it would have a sandbox, or the
             command that prepares the worktree has a secret.
-        ConflictError: Another loop works in the user's own folder, in which this one is to work.
+        ConflictError: Another loop works in the user's own folder, in which this one is to work, or the folder is the
+            worktree of a loop.
     """
     _refuse_disabled(config)
     _sandbox_of(wish, config)
@@ -63,10 +64,18 @@ def check_start(store: MemoryStore, wish: Wish, *, config: Config) -> Repository
 
 
 def _refuse_second(store: MemoryStore, wish: Wish, repository: Repository) -> None:
-    """Refuse a second loop in the user's own folder."""
-    for loop in Loops(store).list_all() if wish.in_place else ():
-        is_here = loop.place is Place.IN_PLACE and loop.directory == str(repository.folder)
-        if is_here and not loop.state.has_ended:
+    """Refuse a second loop in the user's own folder, and any in the worktree of another loop.
+
+    The worktree is removed when the other loop ends, and this one could not go on.
+    """
+    for loop in Loops(store).list_all():
+        if loop.state.has_ended:
+            continue
+        if loop.place is Place.WORKTREE and loop.worktree == str(repository.folder):
+            error = ConflictError(f"{repository.folder} is the worktree of the loop {loop.name}, which is {loop.state}")
+            error.hint = f"start the loop in {loop.directory}"
+            raise error
+        if wish.in_place and loop.place is Place.IN_PLACE and loop.directory == str(repository.folder):
             error = ConflictError(f"the loop {loop.name} works in {repository.folder}, where only one loop may work")
             error.hint = f"wait for it, or end it: opencode-memory loop cancel {loop.name}"
             raise error
