@@ -65,6 +65,19 @@ def test_redo_brings_back_the_last_undone_change(cli: CommandLine) -> None:
     assert "undone nothing" in cli("redo").err
 
 
+def test_redo_names_each_memory_once(cli: CommandLine, tmp_path: Path) -> None:
+    note = tmp_path / "deploy.md"
+    note.write_text(
+        "# Deploy\n\nDeploys go through the harbor script, which tags the image and waits for its health.\n"
+    )
+    cli.ok("ingest", str(note))
+    renamed = note.rename(tmp_path / "release.md")
+    renamed.write_text(renamed.read_text().replace("script", "job"))
+    cli.ok("ingest", str(tmp_path))
+    assert cli.ok("undo").out.count("Undone: ") == 2
+    assert cli.ok("redo").out.count("Redone: ") == 1
+
+
 @pytest.mark.parametrize("command", ["undo", "redo"])
 def test_all_finds_nothing_in_an_empty_store(cli: CommandLine, command: str) -> None:
     said = cli(command, "--all").err

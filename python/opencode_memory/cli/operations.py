@@ -215,9 +215,11 @@ def _print_turned(run: Invocation, word: str, changes: Sequence[HistoryEntry], r
     if run.out.as_json:
         run.out.json({word: changes, "rest": rest_data(rest)})
         return
-    for change in changes[:_MOST_PRINTED]:
-        kind = f"{change.kind} " if word == "undone" else ""
-        run.out.line(f"{word.capitalize()}: {kind}", dim(short_id(change.id)))
-    if len(changes) > _MOST_PRINTED:
-        run.out.line(f"… and {len(changes) - _MOST_PRINTED:,} more")
+    # A redo knows the undos that it has taken back, which all have the same kind.
+    turned = [(f"{change.kind} " if word == "undone" else "", short_id(change.id)) for change in changes]
+    turned = [*dict.fromkeys(turned)]
+    for kind, id_ in turned[:_MOST_PRINTED]:
+        run.out.line(f"{word.capitalize()}: {kind}", dim(id_))
+    if len(turned) > _MOST_PRINTED:
+        run.out.line(f"… and {len(turned) - _MOST_PRINTED:,} more")
     _print_rest(run, rest)
