@@ -560,3 +560,17 @@ def test_changed_configuration_of_git_stops_the_loop_until_the_person_accepts_it
     assert world.run().state is LoopState.WAITING
     resume_loop(world.store, stopped, at=clock.now())
     assert world.run().state is LoopState.COMPLETED
+
+
+def test_settings_of_the_users_worktree_alone_do_not_stop_a_resumed_loop(make: Callable[..., World]) -> None:
+    world = make(wish={"iterations": 1})
+    usual = world.opencode.answer
+    world.opencode.answer = lambda _: {}
+    git(world.shop, "config", "extensions.worktreeConfig", "true")
+    paused = world.run()
+    assert paused.rest is Rest.LIMIT
+    git(world.shop, "config", "--worktree", "core.editor", "ed")
+    world.opencode.answer = usual
+    resume_loop(world.store, paused, at=clock.now(), raised=Raised(iterations=2))
+    loop = world.run()
+    assert loop.state is LoopState.COMPLETED, loop.reason

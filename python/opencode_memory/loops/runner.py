@@ -22,7 +22,7 @@ from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.loops.command import KEPT_CHARACTERS, Ran, run_all
 from opencode_memory.loops.earlier import describe_earlier
-from opencode_memory.loops.git import Git, GitError, no_push_environment
+from opencode_memory.loops.git import GitError, no_push_environment
 from opencode_memory.loops.host import Host
 from opencode_memory.loops.lease import LEASE_SECONDS, HeldLease
 from opencode_memory.loops.left_over import end_children, end_group
@@ -200,8 +200,7 @@ class Runner:
 
     async def _accept_config(self, loop: Loop) -> Loop:
         """Record git's settings as they are. From now on a change of them stops the loop."""
-        directory = Path(loop.directory)
-        mark = await _on_thread(lambda: Git(work_tree=directory).config_mark())
+        mark = await _on_thread(lambda: self._worktree(loop).read_config_mark())
         return await self._write(replace(loop, config_mark=mark))
 
     async def _rest_after(self, error: Exception) -> None:

@@ -124,6 +124,11 @@ class Worktree:
             )
         return git
 
+    def read_config_mark(self) -> str:
+        """Return the hash of git's settings as they are now. A worktree may have settings of its own."""
+        git_dir = _git_dir(self.common, self.path, is_users=self.branch is None)
+        return Git(work_tree=self.path, git_dir=git_dir).config_mark()
+
     def tree(self) -> str:
         """Return the id of the tree of all files, changed and new ones included, without changing the index."""
         git = self.git
