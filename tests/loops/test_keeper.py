@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, cast
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from loops.loop_world import PROJECT, World
@@ -22,6 +23,7 @@ from opencode_memory.loops.own_host import OwnHost
 from opencode_memory.loops.runner import Runner
 from opencode_memory.loops.start import cancel_loop, pause_loop, resume_loop
 from opencode_memory.plans import Approval, Mode, Plan, Plans, PlanStatus
+from opencode_memory.store.documents import Change
 from opencode_memory.text import clock
 from support.plans import PLAN
 
@@ -269,3 +271,23 @@ def test_loop_of_a_project_without_opencode_is_paused_and_named(make: Callable[.
 
     run(main)
     assert "no OpenCode is open in this project" in world.loops.get(world.loop.id).reason
+
+
+def test_record_that_cannot_be_read_does_not_end_the_server(
+    make: Callable[..., World], caplog: pytest.LogCaptureFixture
+) -> None:
+    world = make()
+    unreadable = Change(kind="loop", name="deadbeef", expected=0, body={"state": "running"}, project=PROJECT)
+    [version] = world.store.documents.write([unreadable])
+    kept = Kept(world)
+
+    async def main() -> None:
+        async with serving(kept) as keeper:
+            keeper.add(world.opencode)
+            await kept.until(lambda: "the loops cannot be read: " in caplog.text)
+            gone = Change(kind="loop", name="deadbeef", expected=version, deletes=True)
+            await anyio.to_thread.run_sync(lambda: world.store.documents.write([gone]))
+            keeper.wake()
+            await kept.until(lambda: kept.state() is LoopState.COMPLETED)
+
+    run(main)

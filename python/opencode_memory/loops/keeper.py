@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _PLAN_SECONDS: Final = 10.0
 """Pause before an approved plan is tried again."""
 _MOST_TOAST: Final = 160
+_MOST_SAID: Final = 300
 _DAY_SECONDS: Final = 86_400.0
 _log: Final = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -105,8 +106,9 @@ class Keeper:
                     try:
                         await self._forget_old()
                         pause = await self._start_all(tasks)
-                    except OpencodeMemoryError as error:
-                        _log.warning("the loops cannot be read: %s", error)
+                    except (OpencodeMemoryError, ValueError) as error:
+                        # A record of another version may be unreadable, which must not end the server.
+                        _log.warning("the loops cannot be read: %s", one_line(str(error), _MOST_SAID))
                         pause = LEASE_SECONDS
                     with anyio.move_on_after(pause):
                         await wake.wait()
