@@ -143,3 +143,13 @@ def test_memory_with_a_damaged_history_is_purged(cli: CommandLine, repository: P
         store.commit()
     answer = cli.ok("purge", id_, "--yes").out
     assert ("Erased 1 memory" in answer, f"Removed {path}" in answer) == (True, True)
+
+
+def test_purge_takes_the_bullet_out_of_the_memory_file(cli: CommandLine, repository: Path) -> None:
+    id_ = cli.remember("The port is 5128")
+    cli.ok("memory-file", "--create")
+    path = repository / ".opencode" / "MEMORY.md"
+    assert "5128" in path.read_text()
+    assert f"Removed from {path}" in cli.ok("purge", id_, "--yes").out
+    assert "5128" not in path.read_text()
+    assert "5128" not in cli.ok("list").out

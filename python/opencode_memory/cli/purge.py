@@ -18,6 +18,7 @@ from opencode_memory.text.formatting import format_count
 def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
     """Erase memories permanently: text, history, embeddings, index entries and their files. This cannot be undone."""
     # The command line starts faster without it.
+    from opencode_memory.memory_file.purged import take_out  # noqa: PLC0415
     from opencode_memory.mirror import find_texts, remove_purged  # noqa: PLC0415
 
     if not confirm(f"Erase {format_count(len(ids), 'memory')} permanently", yes=yes):
@@ -27,13 +28,23 @@ def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
         reject_learned(store, ids)
         files = remove_purged(store, memories, at=run.started_at, environment=run.config.environment)
         report = store.purge(ids)
-    report = replace(report, problems=(*report.problems, *files.problems))
+        # An ended process leaves the rest to the next synchronization, which removes bullets of unknown memories.
+        texts = {id_: one.texts for id_, one in memories.items()}
+        cleaned = take_out(store, texts, at=run.started_at, environment=run.config.environment)
+    report = replace(report, problems=(*report.problems, *files.problems, *cleaned.problems))
     if run.out.as_json:
-        run.out.json({**{one.name: getattr(report, one.name) for one in fields(report)}, "files": files.removed})
+        run.out.json(
+            {
+                **{one.name: getattr(report, one.name) for one in fields(report)},
+                "files": (*files.removed, *cleaned.changed),
+            }
+        )
         return DONE
     run.out.line(f"Erased {format_count(report.memories, 'memory')}.")
     for file in files.removed:
         run.out.line(f"Removed {file}")
+    for file in cleaned.changed:
+        run.out.line(f"Removed from {file}")
     for backup in report.backups:
         run.out.line(f"Still contained in the backup {backup}")
     for problem in report.problems:

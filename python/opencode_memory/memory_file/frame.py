@@ -64,6 +64,11 @@ class Frame:
         moved = "".join(f"{self.newline}{line}" for line in ["", *foreign]) if foreign else ""
         return (self.before + self.newline.join(lines) + moved + self.after).encode()
 
+    def with_edited_body(self, body: Sequence[str]) -> bytes:
+        """Return the file with an edited part. The begin mark still names the version that was written last."""
+        opening = begin(body, version=self.fingerprint)
+        return (self.before + self.newline.join([opening, *body, END]) + self.after).encode()
+
 
 NEW: Final = Frame(before=f"{TITLE}\n\n", after="\n", body=None, fingerprint="", newline="\n")
 """A file that is to be created."""
@@ -74,9 +79,9 @@ def fingerprint(body: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(body).encode()).hexdigest()[:_FINGERPRINT_CHARACTERS]
 
 
-def begin(body: Sequence[str]) -> str:
-    """Render the begin mark of a managed part."""
-    return f"<!-- opencode-memory:begin v{VERSION} {fingerprint(body)} {_NOTE} -->"
+def begin(body: Sequence[str], *, version: str = "") -> str:
+    """Render the begin mark of a managed part, with the fingerprint of another version if one is given."""
+    return f"<!-- opencode-memory:begin v{VERSION} {version or fingerprint(body)} {_NOTE} -->"
 
 
 def read_frame(data: bytes) -> Frame:

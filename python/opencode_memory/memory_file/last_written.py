@@ -7,6 +7,7 @@ and never expires. If it is missing or invalid, no change counts as an edit by t
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -69,6 +70,15 @@ def record_last(store: MemoryStore, project: str, work_tree: Path, last: LastWri
         "shown": list(last.shown),
     }
     store.kv.set(key_of(work_tree), value, ttl_seconds=None, project=project)
+
+
+def list_written(store: MemoryStore) -> Iterator[tuple[Path, str]]:
+    """Yield the work trees in which a file was written, with the project of each."""
+    for project in store.projects.names():
+        for entry in store.kv.list(PREFIX, project=project):
+            work_tree = entry.value.get("work_tree") if isinstance(entry.value, dict) else None
+            if isinstance(work_tree, str) and Path(work_tree).is_absolute():
+                yield Path(work_tree), project
 
 
 def _is_text(value: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ from opencode_memory.errors import ConflictError, StorageError
 from opencode_memory.memory_file import disk
 from opencode_memory.memory_file.disk import RELATIVE
 from opencode_memory.memory_file.frame import fingerprint, read_frame
-from opencode_memory.memory_file.last_written import PREFIX, read_last
+from opencode_memory.memory_file.last_written import list_written, read_last
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -59,7 +59,7 @@ class FileWatch:
         """Return the edited files, except those of ``mark_handled``. Writes nothing to the store."""
         now = self._seconds()
         if self._listed_at is None or now - self._listed_at >= _LIST_SECONDS:
-            self._files, self._listed_at = dict(_written_files(store)), now
+            self._files, self._listed_at = dict(list_written(store)), now
         found = []
         for work_tree, project in self._files.items():
             sign = _sign_of(work_tree)
@@ -75,14 +75,6 @@ class FileWatch:
     def mark_handled(self, file: EditedFile) -> None:
         """Do not report this version of a file again."""
         self._handled[file.work_tree] = file.sign
-
-
-def _written_files(store: MemoryStore) -> Iterator[tuple[Path, str]]:
-    for project in store.projects.names():
-        for entry in store.kv.list(PREFIX, project=project):
-            work_tree = entry.value.get("work_tree") if isinstance(entry.value, dict) else None
-            if isinstance(work_tree, str) and Path(work_tree).is_absolute():
-                yield Path(work_tree), project
 
 
 def _sign_of(work_tree: Path) -> _Sign | None:
