@@ -152,8 +152,8 @@ def test_edited_section_is_recognised_only_where_it_surely_is_the_same(
     run(store, notes)
     before = ids(store)
     write(notes, new)
-    rehearsed = counts(run(store, notes, dry_run=True))
-    assert counts(run(store, notes)) == rehearsed
+    rehearsed = run(store, notes, dry_run=True)
+    assert run(store, notes) == rehearsed
     assert moves(store, before) == expected
     assert counts(run(store, notes))[:3] == (0, 0, 0)
     store.undo()
@@ -210,7 +210,8 @@ def test_text_that_the_user_wrote_stays_and_the_edit_waits(store: MemoryStore, n
     read = ids(store)["a.md#Deploy"]
     store.edit(read, content="Deploy at noon.", trust="user")
     write(notes, {"b.md": note(Deploy=THREE)})
-    report = run(store, notes)
+    rehearsed, report = run(store, notes, dry_run=True), run(store, notes)
+    assert rehearsed == report
     assert (counts(report), any(one.edited for one in report.moved)) == ((0, 0, 4, 0, 0), False)
     assert (store.get(read).content, store.get(read).topic) == ("Deploy at noon.", "file:b.md#Deploy")
     [waiting] = store.list(status="candidate")
@@ -347,7 +348,8 @@ def test_edit_of_an_accepted_directive_is_proposed_once_and_takes_its_place(stor
     run(store, notes)
     accept(store, store.list(status="candidate")[0])
     write(notes, {"a.md": text.replace("push", "merge")})
-    report = run(store, notes)
+    rehearsed, report = run(store, notes, dry_run=True), run(store, notes)
+    assert rehearsed == report
     assert (counts(report), len(report.skipped)) == ((0, 0, 0, 0, 0), 1)
     assert counts(run(store, notes)) == (0, 0, 0, 1, 0)
     [waiting] = store.list(status="candidate")

@@ -15,6 +15,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from opencode_memory._core import redact
 from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.learning.rejections import are_sections_rejected, are_texts_rejected, name_texts
@@ -269,10 +270,29 @@ class _Ingest:
                 if held is not None:
                     self.tally.updated -= 1
                     _note_proposal(self._store, result.id, memory.metadata, held)
+        self._skip_kept(kept)
+        return set(kept)
+
+    def _rehearse(self, changes: Iterable[NewMemory]) -> set[str]:
+        """Count what ``write`` would leave to a review, and return the topics."""
+        kept = [memory.topic or "" for memory in changes if self._would_keep(memory)]
+        self.tally.updated -= len(kept)
+        self._skip_kept(kept)
+        return set(kept)
+
+    def _would_keep(self, memory: NewMemory) -> bool:
+        """Return whether the memory of a section would keep its text until a review."""
+        held = self._known.get(memory.topic or "")
+        if held is None or held.status not in {Status.ACTIVE, Status.ARCHIVED}:
+            return False
+        if memory.status == Status.CANDIDATE:
+            return held.status is Status.ACTIVE
+        return held.keeps_text and self._store.get(held.id).content != redact(memory.content)[0]
+
+    def _skip_kept(self, kept: Sequence[str]) -> None:
         if kept:
             reason = f"{format_count(len(kept), 'memory')} of higher trust stayed; the file's text waits for review"
             self.tally.skipped.append(Skipped(str(self._path), reason))
-        return set(kept)
 
     def _restore_archived(self, changes: Iterable[NewMemory], written: list[NewMemory]) -> Iterator[NewMemory]:
         """Restore the archived memory of a section that exists again, so that it keeps its history.
@@ -316,22 +336,25 @@ class _Ingest:
         edits = {topic for topic, known in edited.items() if known.status is Status.ACTIVE}
         self.tally.updated += len(edits)
         gone = [known for known in self._known.values() if known.topic not in moving and self._is_gone(known)]
-        moved = [Moved(known.id, known.topic, memory.topic or "") for known, memory in moves]
+        there = [True] * len(moves)
         if not dry_run:
             self._archive(gone)
             there = move_memories(self._store, self._owner, moves, batch_size=_BATCH)
-            for topic in moving:
-                del self._known[topic]
-            moved = [one for one, is_there in zip(moved, there, strict=True) if is_there]
-            refused = {one.topic or "" for (_, one), is_there in zip(moves, there, strict=True) if not is_there}
-            self.tally.updated -= len(edits & refused)
-            edits -= refused
-            for topic in edits:
-                self._known[topic] = replace(edited[topic], topic=topic, file=parse_file_name(topic) or "")
-            written = [memory for memory in self._held if memory.topic in edits]
-            new = self._list_new([memory for memory in self._held if memory.topic in refused])
-            edits -= self.write([*changes, *written, *new])
-        moved = [replace(one, edited=one.new in edits) for one in moved]
+        for topic in moving:
+            del self._known[topic]
+        refused = {one.topic or "" for (_, one), is_there in zip(moves, there, strict=True) if not is_there}
+        self.tally.updated -= len(edits & refused)
+        edits -= refused
+        for topic in edits:
+            self._known[topic] = replace(edited[topic], topic=topic, file=parse_file_name(topic) or "")
+        written = [memory for memory in self._held if memory.topic in edits]
+        new = self._list_new([memory for memory in self._held if memory.topic in refused])
+        edits -= (self._rehearse if dry_run else self.write)([*changes, *written, *new])
+        moved = [
+            Moved(known.id, known.topic, topic, edited=topic in edits)
+            for known, memory in moves
+            if (topic := memory.topic or "") not in refused
+        ]
         return IngestReport(
             files=self.tally.files,
             added=self.tally.added,

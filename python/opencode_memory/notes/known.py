@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.models import Category, Memory, Scope, Status
+from opencode_memory.models import Category, Memory, Scope, Status, Trust
 from opencode_memory.notes.note_memories import find_body, locate_file, parse_file_name
 from opencode_memory.notes.tree import is_note
 from opencode_memory.text.section_mark import SectionMark, read_mark
@@ -32,6 +32,7 @@ class Known:
         mark: The section at the last ingest.
         line: Its line then.
         metadata: Metadata of the memory.
+        keeps_text: Whether a new text of the section waits for a review, because the user vouches for the stored one.
         older: Ids of memories of the same topic that were put away, or wait beside this one.
     """
 
@@ -43,6 +44,7 @@ class Known:
     mark: SectionMark
     line: int
     metadata: Mapping[str, Any]
+    keeps_text: bool
     older: tuple[str, ...]
 
     @property
@@ -78,6 +80,7 @@ def _to_known(memory: Memory, topic: str, file: str, older: Known | None) -> Kno
         mark=replace(mark, body=find_body(memory)) if mark.fingerprint else mark,
         line=memory.source.line or 0,
         metadata=memory.metadata,
+        keeps_text=memory.trust is not Trust.IMPORTED or memory.verified_at is not None,
         older=() if older is None else (*older.older, older.id),
     )
 
