@@ -356,3 +356,38 @@ def test_edit_of_an_accepted_directive_is_proposed_once_and_takes_its_place(stor
     accepted = accept(store, waiting)
     assert [(memory.id, memory.topic) for memory in store.list()] == [(accepted.id, "file:a.md#")]
     assert counts(run(store, notes)) == (0, 0, 0, 1, 0)
+
+
+def test_section_that_is_gone_takes_its_proposed_text_along(store: MemoryStore, notes: Path) -> None:
+    write(notes, {"a.md": note()})
+    run(store, notes)
+    store.edit(ids(store)["a.md#Deploy"], content="Deploy at noon.", trust="user")
+    write(notes, {"a.md": note(Deploy=THREE)})
+    run(store, notes)
+    write(notes, {"a.md": note(Deploy="")})
+    rehearsed = run(store, notes, dry_run=True)
+    assert run(store, notes) == rehearsed
+    assert rehearsed.archived == 2
+    assert counts(run(store, notes)) == (0, 0, 0, 3, 0)
+
+
+@pytest.mark.parametrize("how", ["archived", "gone"])
+@pytest.mark.parametrize("is_older", [True, False])
+def test_archived_section_that_moved_to_the_place_of_another_archived_one_stays_archived(
+    store: MemoryStore, notes: Path, how: str, is_older: bool
+) -> None:
+    texts = {"a.md": TEXTS["Deploy"], "b.md": TEXTS["Backup"]}
+    for name in sorted(texts, reverse=is_older):
+        (notes / name).write_text(texts[name])
+        run(store, notes)
+    before = ids(store)
+    if how == "archived":
+        store.archive(before["a.md#"])
+    else:
+        (notes / "a.md").unlink()
+        run(store, notes)
+    store.archive(before["b.md#"])
+    (notes / "b.md").rename(notes / "a.md")
+    assert [one.id for one in run(store, notes).moved] == [before["b.md#"]]
+    assert counts(run(store, notes)) == (0, 0, 0, 1, 0)
+    assert store.list() == []

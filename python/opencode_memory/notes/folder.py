@@ -244,7 +244,11 @@ class _Ingest:
         """Count a section that is as it was at the last ingest, and return whether it is."""
         before = self._known.get(memory.topic or "")
         mark = read_mark(memory.metadata)
-        if before is None or (before.mark.fingerprint, before.mark.gone) != (mark.fingerprint, mark.gone):
+        if before is None:
+            return False
+        # A section that moved to the place of another archived one has a memory of its own there.
+        marks = (before.mark, *(before.archived if before.status is Status.ARCHIVED else ()))
+        if all((one.fingerprint, one.gone) != (mark.fingerprint, mark.gone) for one in marks):
             return False
         self.tally.topics.add(before.topic)
         self.tally.unchanged += 1
@@ -335,7 +339,12 @@ class _Ingest:
             self._count_write(memory, moving)
         edits = {topic for topic, known in edited.items() if known.status is Status.ACTIVE}
         self.tally.updated += len(edits)
-        gone = [known for known in self._known.values() if known.topic not in moving and self._is_gone(known)]
+        gone = [
+            one
+            for known in self._known.values()
+            if known.topic not in moving and self._is_gone(known)
+            for one in (known, *known.waiting)
+        ]
         there = [True] * len(moves)
         if not dry_run:
             self._archive(gone)

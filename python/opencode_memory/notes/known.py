@@ -34,6 +34,8 @@ class Known:
         metadata: Metadata of the memory.
         keeps_text: Whether a new text of the section waits for a review, because the user vouches for the stored one.
         older: Ids of memories of the same topic that were put away, or wait beside this one.
+        waiting: Those of them that wait for a review.
+        archived: The marks of those that are archived.
     """
 
     id: str
@@ -45,7 +47,9 @@ class Known:
     line: int
     metadata: Mapping[str, Any]
     keeps_text: bool
-    older: tuple[str, ...]
+    older: tuple[str, ...] = ()
+    waiting: tuple[Known, ...] = ()
+    archived: tuple[SectionMark, ...] = ()
 
     @property
     def gone_mark(self) -> dict[str, Any]:
@@ -65,11 +69,26 @@ def read_known(store: MemoryStore, project: str | None) -> dict[str, Known]:
             for memory in page:
                 file = None if memory.topic is None else parse_file_name(memory.topic)
                 if memory.topic is not None and file is not None:
-                    known[memory.topic] = _to_known(memory, memory.topic, file, known.get(memory.topic))
+                    one, before = _to_known(memory, memory.topic, file), known.get(memory.topic)
+                    known[memory.topic] = one if before is None else _combine(before, one)
     return known
 
 
-def _to_known(memory: Memory, topic: str, file: str, older: Known | None) -> Known:
+def _combine(before: Known, one: Known) -> Known:
+    """Return the later of two memories of a topic, with the earlier one. A present section precedes a gone one."""
+    if before.status is one.status is Status.ARCHIVED and one.mark.gone and not before.mark.gone:
+        before, one = one, before
+    waiting = (before,) if before.status is Status.CANDIDATE else ()
+    archived = (before.mark,) if before.status is Status.ARCHIVED else ()
+    return replace(
+        one,
+        older=(*before.older, *one.older, before.id),
+        waiting=(*before.waiting, *one.waiting, *waiting),
+        archived=(*before.archived, *one.archived, *archived),
+    )
+
+
+def _to_known(memory: Memory, topic: str, file: str) -> Known:
     mark = read_mark(memory.metadata)
     return Known(
         id=memory.id,
@@ -81,7 +100,6 @@ def _to_known(memory: Memory, topic: str, file: str, older: Known | None) -> Kno
         line=memory.source.line or 0,
         metadata=memory.metadata,
         keeps_text=memory.trust is not Trust.IMPORTED or memory.verified_at is not None,
-        older=() if older is None else (*older.older, older.id),
     )
 
 
