@@ -20,6 +20,7 @@ from opencode_memory import (
     NotFoundError,
     ProjectIdentity,
 )
+from opencode_memory.store.learning_state import Batch
 from support.stores import NOW_MS, open_store, recalled, rename_unchecked, set_clock, texts
 
 ROOT_A, ROOT_B = "a" * 40, "b" * 40
@@ -274,6 +275,26 @@ def test_undo_of_a_merge_brings_the_whole_project_back(store: MemoryStore) -> No
     [session] = store.sessions.active(project=source)
     assert (session.working_on, [claim.item for claim in session.claims]) == ("the cart", [f"{source}!12"])
     assert store.sessions.active() == []
+
+
+def test_undo_of_a_merge_does_not_bring_back_what_was_withdrawn_since(store: MemoryStore) -> None:
+    def note(project: str, times: int, *marks: str) -> None:
+        version, state = store.learning.open("s")
+        sightings = [(project, mark, times) for mark in marks]
+        store.learning.write(Batch(session="s", version=version, state=state, sightings=sightings))
+
+    def seen(project: str) -> list[int]:
+        return store.learning.seen_elsewhere(project, ["kept", "withdrawn", "in both", "withdrawn from both"], "")
+
+    store.remember("a walrus", project="other")
+    note("other", 1, "kept", "withdrawn", "in both", "withdrawn from both")
+    note("app", 1, "in both", "withdrawn from both")
+    store.projects.merge("other", "app")
+    assert seen("app") == [1, 1, 1, 1]
+    note("app", -1, "withdrawn", "withdrawn from both")
+    store.undo()
+    assert seen("other") == [1, 0, 1, 0]
+    assert seen("app") == [0, 0, 1, 0]
 
 
 def test_single_memory_of_a_merge_is_not_taken_back_alone(store: MemoryStore) -> None:

@@ -1,6 +1,7 @@
 //! Merges of projects: what moves besides memories, and the record from which an undo puts it back.
 
 use rusqlite::{Connection, OptionalExtension};
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use super::{WriteTx, project};
@@ -31,6 +32,9 @@ struct Rows {
     sessions: Vec<SessionRow>,
     claims: Vec<(String, String, i64)>,
     sightings: Vec<(String, String, i64, i64)>,
+    /// Statement and session of each sighting that the target had too. Records of earlier versions have none.
+    #[serde(default)]
+    shared_sightings: Vec<(String, String)>,
     /// Sessions with messages beside which memories were shown.
     shown_in: Vec<String>,
     /// Kind and name of each document. Records of format 2 have none.
@@ -182,15 +186,22 @@ impl WriteTx<'_> {
                 (source, target, item, session, claimed_at),
             )?;
         }
+        let shared: FxHashSet<(&String, &String)> =
+            rows.shared_sightings.iter().map(|(what, session)| (what, session)).collect();
         for (what, session, times, seen_at) in &rows.sightings {
-            self.execute(
-                "UPDATE sighting SET project = ?1 WHERE project = ?2 AND what = ?3 AND session = ?4",
-                (source, target, what, session),
-            )?;
-            self.execute(
-                "INSERT OR IGNORE INTO sighting VALUES (?1, ?2, ?3, ?4, ?5)",
-                (source, what, session, times, seen_at),
-            )?;
+            // A sighting that was taken back since, for example a withdrawn rejection, stays taken back.
+            let held = "FROM sighting WHERE project = ?1 AND what = ?2 AND session = ?3";
+            if shared.contains(&(what, session)) {
+                self.execute(
+                    &format!("INSERT OR IGNORE INTO sighting SELECT ?4, what, session, ?5, ?6 {held}"),
+                    (target, what, session, source, times, seen_at),
+                )?;
+            } else {
+                self.execute(
+                    "UPDATE OR IGNORE sighting SET project = ?4 WHERE project = ?1 AND what = ?2 AND session = ?3",
+                    (target, what, session, source),
+                )?;
+            }
         }
         for session in &rows.shown_in {
             self.execute(
@@ -253,6 +264,11 @@ fn read_rows(connection: &Connection, source: i64, target: i64) -> Result<Rows> 
     }
     let created_at =
         connection.query_row("SELECT created_at FROM project WHERE id = ?1", [source], |row| row.get(0))?;
+    let mut shared_sightings = connection.prepare_cached(
+        "SELECT s.what, s.session FROM sighting s JOIN sighting t ON t.what = s.what AND t.session = s.session \
+         WHERE s.project = ?1 AND t.project = ?2",
+    )?;
+    let shared_sightings = shared_sightings.query_map((source, target), |row| Ok((row.get(0)?, row.get(1)?)))?;
     let mut statement = connection.prepare_cached(
         "SELECT kind, value, EXISTS (SELECT 1 FROM project_mark t WHERE t.project = ?2 AND t.kind = s.kind AND t.value = s.value) \
          FROM project_mark s WHERE project = ?1",
@@ -282,6 +298,7 @@ fn read_rows(connection: &Connection, source: i64, target: i64) -> Result<Rows> 
         ),
         claims: rows!("SELECT item, session, claimed_at FROM claim WHERE project = ?1", 0, 1, 2),
         sightings: rows!("SELECT what, session, times, seen_at FROM sighting WHERE project = ?1", 0, 1, 2, 3),
+        shared_sightings: shared_sightings.collect::<rusqlite::Result<_>>()?,
         documents: rows!("SELECT kind, name FROM document WHERE project = ?1", 0, 1),
         shown_in: shown.into_iter().map(|(session,): (String,)| session).collect(),
     })
