@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from opencode_memory import ConflictError, MemoryStore, NotFoundError, Status
+from opencode_memory import ConflictError, MemoryStore, NotFoundError, Status, Trust
 from opencode_memory.embedding import BundledEmbedder
 from opencode_memory.maintenance.ageing import age
 from support.stores import DAY_MS, NOW_MS, set_clock, texts
@@ -163,3 +163,27 @@ def test_undo_of_an_operation_leaves_what_a_later_edit_of_a_person_replaced(stor
     together.archive(id)
     store.operations.undo(operation)
     assert store.get(id).status is Status.ARCHIVED
+
+
+def test_comparison_is_not_the_last_change_of_the_writer_in_whose_process_it_ran(compared: MemoryStore) -> None:
+    upkeep, newer, older = (one.operation for one in compared.operations.list())
+    assert [one.operation for one in compared.operations.list(actor=Trust.USER)] == [newer, older]
+    compared.operations.undo(older)
+    assert [one.operation for one in compared.operations.list(actor=Trust.USER, undone=True)] == [older]
+    assert {one.operation for one in compared.operations.list(undone=True)} == {upkeep, older}
+
+
+def test_repetition_that_replaces_another_statement_is_an_action_of_its_writer(store: MemoryStore) -> None:
+    older = store.remember("We use npm.").id
+    newer = store.remember("Use pnpm instead of npm.").id
+    store.restore(older)
+    restore = last_operation(store)
+    assert store.remember("Use pnpm instead of npm.").replaced == (older,)
+    assert store.operations.list(limit=1, actor=Trust.USER)[0].operation > restore
+    with pytest.raises(ConflictError, match="changed again since"):
+        store.operations.undo(restore)
+    assert {change.kind for change in store.undo(newer)} == {"merge", "supersede"}
+    assert store.get(older).status is Status.ACTIVE
+    assert store.get(newer).status is Status.ACTIVE
+    store.operations.undo(restore)
+    assert store.get(older).status is Status.SUPERSEDED

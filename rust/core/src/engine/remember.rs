@@ -74,7 +74,12 @@ pub(super) fn place_all(write: &WriteTx<'_>, prepared: Vec<Prepared>, rivals: &[
         let mut replaced = Vec::new();
         if is_searched && !is_import && outcome != Outcome::Kept {
             replaced = replace_rivals(write, &id, &[&rivals[number][..], &of_batch].concat())?;
-            of_batch.extend(memory::by_id(write, &id)?.map(|memory| memory.key));
+            let present = memory::by_id(write, &id)?;
+            if let Some(repeated) = present.as_ref().filter(|_| outcome == Outcome::Merged && !replaced.is_empty()) {
+                // Otherwise the operation would look like a comparison of vectors, which no person asked for.
+                write.record_repetition(repeated)?;
+            }
+            of_batch.extend(present.map(|memory| memory.key));
         }
         placed.push(Remembered { id, outcome, redactions, replaced, is_import });
     }

@@ -53,13 +53,24 @@ const IS_TURN: &str = "kind IN ('undo', 'redo')";
 /// The kind of a change by which the program puts memories away by itself; a reason follows it.
 pub const UPKEEP: &str = "upkeep";
 
-/// Changes that the program made by itself: ageing, removal of duplicates, and comparison of vectors, whose operations
-/// only supersede, as the repetition of a known statement does. Otherwise they would stop the undo of what people did before. Earlier versions archived old memories
-/// with the two reasons.
-const IS_UPKEEP: &str = "(kind LIKE 'upkeep:%' \
-     OR kind IN ('archive: older than 180 days', 'archive: resolved more than 90 days ago') \
-     OR kind = 'supersede' AND operation > 0 AND NOT EXISTS (\
-         SELECT 1 FROM history other WHERE other.operation = history.operation AND other.kind <> 'supersede'))";
+/// Changes by a comparison of vectors, whose operations only supersede. An operation of a person also records the
+/// statement that replaces others.
+macro_rules! is_comparison {
+    () => {
+        "(kind = 'supersede' AND operation > 0 AND NOT EXISTS (\
+             SELECT 1 FROM history other WHERE other.operation = history.operation AND other.kind <> 'supersede'))"
+    };
+}
+pub(super) const IS_COMPARISON: &str = is_comparison!();
+
+/// Changes that the program made by itself: ageing, removal of duplicates, and comparison of vectors. Otherwise they
+/// would stop the undo of what people did before. Earlier versions archived old memories with the two reasons.
+const IS_UPKEEP: &str = concat!(
+    "(kind LIKE 'upkeep:%' \
+     OR kind IN ('archive: older than 180 days', 'archive: resolved more than 90 days ago') OR ",
+    is_comparison!(),
+    ")"
+);
 
 pub(super) const SELECT: &str = "SELECT seq, operation, memory, at, kind, actor, undone_by, before FROM history";
 
@@ -107,6 +118,17 @@ impl WriteTx<'_> {
             self.prepare_cached("UPDATE history SET operation = ?1 WHERE seq = ?1")?.execute([seq])?;
         }
         Ok(seq)
+    }
+
+    /// Record that a memory was said again, unless this operation has recorded a change of it.
+    pub fn record_repetition(&self, repeated: &Memory) -> Result<()> {
+        let is_recorded: bool = self
+            .prepare_cached("SELECT EXISTS(SELECT 1 FROM history WHERE memory = ?1 AND operation = ?2)")?
+            .query_row((&repeated.id, self.operation.get()), |row| row.get(0))?;
+        if !is_recorded {
+            self.record(&repeated.id, "merge", Some(repeated))?;
+        }
+        Ok(())
     }
 
     /// Mark the change that `undo` took back as done again.
