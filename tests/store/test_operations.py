@@ -103,6 +103,18 @@ def test_redo_of_a_creation_and_of_several(store: MemoryStore) -> None:
     assert {change.operation for change in store.undo()} == {number}
 
 
+def test_what_was_undone_by_itself_stays_undone_when_the_rest_is_redone(store: MemoryStore) -> None:
+    one, two = store.remember_many([{"content": "one"}, {"content": "two"}])
+    [number] = numbers(store)
+    store.undo(one.id)
+    store.operations.undo(number)
+    assert [change.id for change in store.operations.redo(number)] == [two.id]
+    assert [memory.content for memory in store.list()] == ["two"]
+    assert [change.id for change in store.operations.redo(number)] == [one.id]
+    with pytest.raises(NotFoundError, match="undone operation"):
+        store.operations.redo(number)
+
+
 def test_redo_is_refused_after_a_later_change(store: MemoryStore) -> None:
     id = store.remember("a crimson walrus").id
     store.edit(id, content="an azure heron")

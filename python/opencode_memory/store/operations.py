@@ -116,8 +116,9 @@ class Operations:
         return [names[change.id, change.operation, change.kind] for change in undone]
 
     def redo(self, operation: int) -> builtins.list[HistoryEntry]:
-        """Bring back all changes of an operation that was undone; return the changes that had taken it back.
+        """Bring back the changes of an operation that were undone last; return the changes that had taken them back.
 
+        Changes that were undone by themselves before stay undone; a second redo brings them back.
         What the program did to their memories by itself after the undo is taken back.
 
         Raises:

@@ -48,7 +48,7 @@ impl Engine {
         })
     }
 
-    /// Bring back all changes of an operation that was undone; returns the changes that had taken it back.
+    /// Bring back the changes of an operation that were undone last; returns the changes that had taken them back.
     pub fn redo(&self, operation: i64) -> Result<Vec<Recorded>> {
         let shared = self.enter()?;
         let redone = shared.store.write(&shared.clock, self.writer(), |write| {

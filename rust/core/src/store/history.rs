@@ -168,7 +168,8 @@ pub fn of_operation(connection: &Connection, operation: i64) -> Result<Vec<Recor
     collect(connection, &tail, [operation])
 }
 
-/// The changes that took an operation back and were not turned themselves, newest first.
+/// The changes that took an operation back and were not turned themselves, newest first: those of the last undo. What
+/// was undone by itself before it stays undone.
 ///
 /// Those are among them that brought back what the created memories had replaced.
 pub fn undos_of(connection: &Connection, operation: i64) -> Result<Vec<Recorded>> {
@@ -183,6 +184,8 @@ pub fn undos_of(connection: &Connection, operation: i64) -> Result<Vec<Recorded>
     let known: FxHashSet<i64> = found.iter().map(|undo| undo.seq).collect();
     found.extend(collect(connection, brought_back, [operation])?.into_iter().filter(|undo| !known.contains(&undo.seq)));
     found.sort_by_key(|undo| std::cmp::Reverse(undo.seq));
+    let last = found.first().map(|undo| undo.operation);
+    found.retain(|undo| Some(undo.operation) == last);
     Ok(found)
 }
 
