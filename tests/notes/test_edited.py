@@ -143,6 +143,60 @@ CASES = {
 }
 
 
+def of_template(name: str, team: str, port: int) -> str:
+    """A note about a service, of which all have the same sections."""
+    return (
+        f"# Service\n\nThe service {name} is deployed with helm to the cluster, and its logs are in Grafana.\n\n"
+        f"## Owner\n\nTeam {team} owns it, and answers within a day. It listens on port {port}.\n\n"
+        "## Restart\n\nRun `make restart`, and watch the error rate for ten minutes.\n\n## License\n\nMIT, see the file.\n"
+    )
+
+
+OTHER_SUBJECTS = {
+    "file of one section": (
+        {"billing.md": "Restart billing with `make restart` and watch its error rate for ten minutes."},
+        {"search.md": "Restart search with `make restart` and watch its error rate for ten minutes."},
+    ),
+    "daily note": (
+        {
+            "2026-01-05.md": "# Log\n\nOn 2026-01-05 the standup was at nine; all tests were green, nothing was deployed."
+        },
+        {"2026-01-06.md": "# Log\n\nOn 2026-01-06 the standup was at nine; all tests were red, nothing was deployed."},
+    ),
+    "heading": (
+        {"a.md": "# Billing\n\nRestart billing with `make restart` and watch its rate of errors.\n\n# Z\n\nrest"},
+        {"a.md": "# Search\n\nRestart search with `make restart` and watch its rate of errors.\n\n# Z\n\nrest"},
+    ),
+    "short text under another heading": (
+        {"a.md": "# Port of billing\n\nIt listens on port 8080.\n\n# Z\n\nrest"},
+        {"a.md": "# Port of search\n\nIt listens on port 9090.\n\n# Z\n\nrest"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_SUBJECTS)
+def test_note_of_the_same_template_about_another_subject_is_a_new_one(
+    store: MemoryStore, notes: Path, name: str
+) -> None:
+    old, new = OTHER_SUBJECTS[name]
+    write(notes, old)
+    run(store, notes)
+    before = ids(store)
+    write(notes, new)
+    run(store, notes)
+    assert moves(store, before) == {place: place for place in before if place.endswith("#Z")}
+
+
+def test_sections_of_a_template_go_to_no_note_about_another_subject(store: MemoryStore, notes: Path) -> None:
+    write(notes, {"billing.md": of_template("billing", "red", 8080)})
+    run(store, notes)
+    before = ids(store)
+    write(notes, {"search.md": of_template("search", "blue", 9090)})
+    run(store, notes)
+    assert "search.md#Service" not in moves(store, before)
+    assert "search.md#Service/Owner" not in moves(store, before)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_edited_section_is_recognised_only_where_it_surely_is_the_same(
     store: MemoryStore, notes: Path, name: str

@@ -5,6 +5,9 @@ one have the same text in the other one, or the same headings and a similar text
 a section is matched with the one whose text is similar. If no section of a file is left there and most are in another
 one, a section with the same headings counts as edited, however different its text is. Two sections are matched only if
 each is clearly the most similar one for the other. Otherwise both are left out.
+
+Notes that were made from one template are similar, but each is about another subject. So sections are not matched if
+each text has a word of its own file name or headings that the other one lacks. Then their files are not related either.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import Final
 
 from opencode_memory.notes.note_memories import parse_file_name
@@ -25,6 +29,9 @@ _SIMILAR: Final = 0.5
 """Least share of equal pairs of words in two similar texts."""
 _LEAST_PAIRS: Final = 3
 """Least number of equal pairs of words in two similar texts, because short texts are similar by chance."""
+_LEAST_RENAMED: Final = 6
+"""The same without headings, if the innermost heading or the name of a file without headings was changed."""
+_HEADING_LINE: Final = re.compile(r"^#{1,6}\s.*$", re.MULTILINE)
 _HEADINGS: Final = 0.5
 _TITLE: Final = 0.25
 """Bonus for sections with the same headings, or with the same innermost one."""
@@ -56,11 +63,13 @@ class _Likeness:
 
     Attributes:
         is_similar: Whether their texts are similar.
+        is_other_subject: Whether each text has a word of its own file name or headings that the other one lacks.
         has_same_title: Whether their innermost headings are equal.
         score: Share of equal pairs of words, with a bonus for equal headings.
     """
 
     is_similar: bool
+    is_other_subject: bool
     has_same_title: bool
     score: float
 
@@ -85,16 +94,18 @@ def match_edited(
     """
     equal = Counter((_file(here), _file(there)) for there, here in moved.items())
     wanted = _select(old, new, equal, files)
-    old_words = {topic: count_pairs(read_old(topic)) for topic in wanted}
-    new_words = {topic: count_pairs(text) for topic, text in new.items()}
+    old_words = {topic: _read_words(topic, read_old(topic)) for topic in wanted}
+    new_words = {topic: _read_words(topic, text) for topic, text in new.items()}
     found = {
         (here, there): _compare(here, there, old_words[here], new_words[there])
         for here, there in _find_candidates(old_words, new_words)
     }
     votes = equal + _count_similar(found, files)
-    renamed = _find_renamed(votes, files)
-    for here, there in _pair_headings(wanted, new, renamed):
+    for here, there in _pair_headings(wanted, new, _find_renamed(votes, files)):
         found.setdefault((here, there), _compare(here, there, old_words[here], new_words[there]))
+    for pair in _find_unrelated(found):
+        del votes[pair]
+    renamed = _find_renamed(votes, files)
     accepted = {
         pair: likeness for pair, likeness in found.items() if _is_accepted(pair, likeness, votes, files, renamed)
     }
@@ -121,6 +132,34 @@ def count_pairs(text: str) -> Counter[str]:
     return Counter(f"{word} {after}" for word, after in pairwise(words))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    """The words of a section.
+
+    Attributes:
+        pairs: Pairs of successive words of the whole text.
+        body: The same without lines of headings.
+        words: Words of the text without lines of headings.
+        names: Words of the name of the file and of the headings.
+    """
+
+    pairs: Counter[str]
+    body: Counter[str]
+    words: frozenset[str]
+    names: frozenset[str]
+
+
+def _read_words(topic: str, text: str) -> _Words:
+    body = _HEADING_LINE.sub("", text)
+    names = f"{PurePosixPath(_file(topic)).stem} {headings_of(topic)}".replace("_", " ")
+    return _Words(
+        pairs=count_pairs(text),
+        body=count_pairs(body),
+        words=frozenset(_WORD.findall(body.lower())),
+        names=frozenset(_WORD.findall(names.lower())),
+    )
+
+
 def _select(old: Iterable[str], new: Iterable[str], equal: Mapping[_Pair, int], files: Files) -> list[str]:
     """Return the old topics that may be one of the new ones, so that the text of no other is read."""
     there = {_file(topic) for topic in new}
@@ -136,24 +175,29 @@ def _select(old: Iterable[str], new: Iterable[str], equal: Mapping[_Pair, int], 
     ]
 
 
-def _find_candidates(old: Mapping[str, Counter[str]], new: Mapping[str, Counter[str]]) -> Iterator[_Pair]:
+def _find_candidates(old: Mapping[str, _Words], new: Mapping[str, _Words]) -> Iterator[_Pair]:
     """Yield pairs of topics whose texts share a pair of words that few texts have."""
     having: dict[str, list[str]] = defaultdict(list)
-    for topic, pairs in old.items():
-        for pair in pairs:
+    for topic, words in old.items():
+        for pair in words.pairs:
             having[pair].append(topic)
-    for there, pairs in new.items():
-        near = {here for pair in pairs if len(having.get(pair, ())) <= _COMMON for here in having.get(pair, ())}
+    for there, words in new.items():
+        near = {here for pair in words.pairs if len(having.get(pair, ())) <= _COMMON for here in having.get(pair, ())}
         yield from ((here, there) for here in sorted(near))
 
 
-def _compare(here: str, there: str, old: Counter[str], new: Counter[str]) -> _Likeness:
-    shared = (old & new).total()
-    similarity = 2 * shared / max(1, old.total() + new.total())
+def _compare(here: str, there: str, old: _Words, new: _Words) -> _Likeness:
+    shared = (old.pairs & new.pairs).total()
+    similarity = 2 * shared / max(1, old.pairs.total() + new.pairs.total())
     has_same_headings = headings_of(here) == headings_of(there)
     has_same_title = _title(here) == _title(there)
+    is_named_alike = has_same_title and (_title(here) != "" or _file(here) == _file(there))
+    is_enough = shared >= _LEAST_PAIRS if is_named_alike else (old.body & new.body).total() >= _LEAST_RENAMED
+    before, after = old.words - new.words, new.words - old.words
+    is_other_subject = not before.isdisjoint(old.names - new.names) and not after.isdisjoint(new.names - old.names)
     return _Likeness(
-        is_similar=shared >= _LEAST_PAIRS and similarity >= _SIMILAR,
+        is_similar=is_enough and similarity >= _SIMILAR and not is_other_subject,
+        is_other_subject=is_other_subject,
         has_same_title=has_same_title,
         score=similarity + (_HEADINGS if has_same_headings else _TITLE if has_same_title else 0),
     )
@@ -170,6 +214,15 @@ def _count_similar(found: Mapping[_Pair, _Likeness], files: Files) -> Counter[_P
             here[pair].add(old)
             there[pair].add(new)
     return Counter({pair: min(len(here[pair]), len(there[pair])) for pair in here})
+
+
+def _find_unrelated(found: Mapping[_Pair, _Likeness]) -> set[_Pair]:
+    """Return pairs of files that are about different subjects, because sections with the same headings are."""
+    return {
+        (_file(here), _file(there))
+        for (here, there), likeness in found.items()
+        if likeness.is_other_subject and headings_of(here) == headings_of(there)
+    }
 
 
 def _find_renamed(votes: Mapping[_Pair, int], files: Files) -> dict[str, str]:
@@ -203,7 +256,7 @@ def _is_accepted(
 ) -> bool:
     before, after = (_file(topic) for topic in pair)
     if renamed.get(before) == after and headings_of(pair[0]) == headings_of(pair[1]):
-        return True
+        return not likeness.is_other_subject
     smaller = min(files.before.get(before, 0), files.after.get(after, 0))
     return likeness.is_similar and (before == after or 2 * votes.get((before, after), 0) >= smaller)
 
