@@ -139,6 +139,11 @@ CASES = {
         {"b.md": "# Deploy\n\nFly it to the moon with a big balloon and a lot of luck.\n"},
         {},
     ),
+    "half of a template": (
+        {"a.md": "# Agenda\n\nLook back, look ahead.\n\n# Done\n\nReviewed the pull request of Anna.\n"},
+        {"b.md": "# Agenda\n\nLook back, look ahead.\n\n# Done\n\nUpgraded the database in staging.\n"},
+        {"b.md#Agenda": "a.md#Agenda"},
+    ),
     "short text": ({"a.md": "# Port\n\nIt is 8080."}, {"b.md": "# Port\n\nIt is 9090."}, {}),
 }
 

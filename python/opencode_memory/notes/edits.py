@@ -229,7 +229,7 @@ def _find_renamed(votes: Mapping[_Pair, int], files: Files) -> dict[str, str]:
     """Return the new file of each one that is gone, or whose name another one has taken."""
     most: dict[str, list[str]] = defaultdict(list)
     for (before, after), number in votes.items():
-        if before != after and 2 * number >= files.before.get(before, 0):
+        if before != after and 2 * number > files.before.get(before, 0):
             most[before].append(after)
     taken = {after for ones in most.values() for after in ones}
     return {
