@@ -187,3 +187,15 @@ def test_repetition_that_replaces_another_statement_is_an_action_of_its_writer(s
     assert store.get(newer).status is Status.ACTIVE
     store.operations.undo(restore)
     assert store.get(older).status is Status.SUPERSEDED
+
+
+def test_replacement_by_a_person_stays_one_after_the_replacing_memory_was_purged(store: MemoryStore) -> None:
+    older = store.remember("We use npm.").id
+    store.pin(older)
+    pin = last_operation(store)
+    newer = store.remember("Use pnpm instead of npm.")
+    assert newer.replaced == (older,)
+    store.purge(newer.id)
+    with pytest.raises(ConflictError, match="supersede"):
+        store.operations.undo(pin)
+    assert statuses(store) == {"We use npm.": Status.SUPERSEDED}

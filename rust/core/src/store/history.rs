@@ -54,11 +54,13 @@ const IS_TURN: &str = "kind IN ('undo', 'redo')";
 pub const UPKEEP: &str = "upkeep";
 
 /// Changes by a comparison of vectors, whose operations only supersede. An operation of a person also records the
-/// statement that replaces others.
+/// statement that replaces others. If the history of that one was purged, nobody knows whose change it was.
 macro_rules! is_comparison {
     () => {
         "(kind = 'supersede' AND operation > 0 AND NOT EXISTS (\
-             SELECT 1 FROM history other WHERE other.operation = history.operation AND other.kind <> 'supersede'))"
+             SELECT 1 FROM history other WHERE other.operation = history.operation AND other.kind <> 'supersede') \
+         AND NOT EXISTS (SELECT 1 FROM memory past WHERE past.id = history.memory AND past.superseded_by IS NOT NULL \
+             AND NOT EXISTS (SELECT 1 FROM history known WHERE known.memory = past.superseded_by)))"
     };
 }
 pub(super) const IS_COMPARISON: &str = is_comparison!();
