@@ -13,6 +13,7 @@ from loops.loop_world import World, is_audit
 from loops.repositories import git, repository
 from opencode_memory.loops.model import LoopState, Rest
 from opencode_memory.loops.start import resume_loop
+from opencode_memory.loops.worktree import create, find_repository
 from opencode_memory.text import clock
 from support.plans import PLAN
 
@@ -212,3 +213,23 @@ def test_settings_of_a_submodule_that_run_a_program_are_not_used(
     loop = world.run()
     assert "parts/lib (git cannot be asked, because its setting filter.evil.clean may run a program)" in loop.reason
     assert not canary.exists()
+
+
+def test_files_behind_a_link_on_the_way_to_a_submodule_stay(
+    make: Callable[..., World], shop: Path, tmp_path: Path
+) -> None:
+    precious = tmp_path / "outside" / "lib" / "precious.txt"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("of the user\n")
+    check = f"rm -rf parts && echo parts >.gitignore && ln -s '{tmp_path / 'outside'}' parts && grep -q hello hello.txt"
+    make(PLAN.replace("grep -q hello hello.txt", check), shop=shop).run()
+    assert precious.read_text() == "of the user\n"
+
+
+def test_name_of_a_submodule_that_leads_into_the_worktree_is_not_used(shop: Path, tmp_path: Path) -> None:
+    found = find_repository(shop)
+    tree = create(found, tmp_path / "tree", "loop/one", base=found.head, takes_changes=False, copies=())
+    own = repository(tree.path / "own", code_py="x\n")
+    git(tree.path, "config", "--file", ".gitmodules", "--rename-section", f"submodule.{LIB}", f"submodule.{own}/.git")
+    tree.commit_all("work")
+    assert git(shop, "rev-parse", f"loop/one:{LIB}") == git(shop, "rev-parse", f"main:{LIB}")

@@ -94,6 +94,11 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
+def is_inside(work_tree: Path, path: str) -> bool:
+    """Return whether no folder on the way to a path is a link, which a command in the worktree may have made."""
+    return (work_tree / path).resolve() == work_tree.resolve() / path
+
+
 def list_names(git: Git, *arguments: str, more: Mapping[str, str] | None = None) -> Iterable[str]:
     """Run a command of git that ends each line with a zero byte, and return the lines."""
     return [name for name in git.run(*arguments, more=more).split("\0") if name]

@@ -16,6 +16,7 @@ from opencode_memory.loops.setup_files import add_setup, leave_out_setup, rememb
 from opencode_memory.loops.staging import (
     LINK_MODE,
     is_folder,
+    is_inside,
     links_of_index,
     list_names,
     nested_repositories,
@@ -126,8 +127,10 @@ def _direct_submodules(git: Git, base: str | None) -> Iterator[Submodule]:
     for path in links:
         name = names.get(path)
         folder = git.work_tree / path
-        if name is None or ".." in PurePosixPath(name).parts or not is_folder(folder):
+        if name is None or not _stays_below(PurePosixPath(name)):
             continue
+        if not is_folder(folder) or not is_inside(git.work_tree, path):
+            continue  # Git would remove files of the folder to which a link leads.
         git_dir = git.git_dir / "modules" / name
         if not (git_dir / "HEAD").is_file():
             continue
@@ -151,6 +154,11 @@ def _names(git: Git) -> dict[str, str]:
         key, _, path = entry.partition("\n")
         found[path] = key.removeprefix("submodule.").removesuffix(".path")
     return found
+
+
+def _stays_below(name: PurePosixPath) -> bool:
+    """Return whether the name of a submodule names a folder below the folder of git. A step may have written it."""
+    return not name.is_absolute() and ".." not in name.parts
 
 
 def _has_files(git: Git, path: str) -> bool:
