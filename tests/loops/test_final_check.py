@@ -57,3 +57,16 @@ def test_submodule_that_the_loop_has_added_is_not_fetched(tmp_path: Path) -> Non
     head = tree.commit_all("work")
     with tree.fresh_checkout(head, tmp_path / "final") as folder:
         assert list((folder / "lib").iterdir()) == []
+
+
+def test_no_file_is_copied_through_a_link_that_the_loop_has_committed(tmp_path: Path) -> None:
+    shop, outside = repository(tmp_path / "app", _gitignore=".env\n"), tmp_path / "outside"
+    (shop / "config").mkdir()
+    (shop / "config" / ".env").write_text("KEY=value\n")
+    outside.mkdir()
+    found = find_repository(shop)
+    tree = create(found, tmp_path / "tree", "loop/one", base=found.head, takes_changes=False, copies=())
+    (tree.path / "config").symlink_to(outside)
+    head = tree.commit_all("work")
+    with tree.fresh_checkout(head, tmp_path / "final", source=shop, copies=(".env",)):
+        assert list(outside.iterdir()) == []

@@ -349,7 +349,7 @@ def _ignored(git: Git, patterns: Sequence[str]) -> Iterator[str]:
 
 
 def _copy(source: Path, target: Path, names: Iterable[str]) -> None:
-    """Copy files that are there, without following symbolic links out of the repository.
+    """Copy files that are there, without following symbolic links out of the repository or out of the target.
 
     Raises:
         InvalidInputError: There are too many.
@@ -362,6 +362,8 @@ def _copy(source: Path, target: Path, names: Iterable[str]) -> None:
         given, placed = source / name, target / name
         if given.is_symlink() or not given.is_file() or not given.resolve().is_relative_to(root):
             continue
+        if not placed.parent.resolve().is_relative_to(target.resolve()):
+            continue  # The loop has committed a link in place of the folder.
         placed.parent.mkdir(parents=True, exist_ok=True)
         if not placed.exists():
             # A file is there as a whole or not at all, also if the server dies meanwhile.
