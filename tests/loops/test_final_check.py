@@ -48,6 +48,17 @@ def test_copied_files_and_submodules_are_in_the_fresh_checkout(
     ]
 
 
+def test_files_that_a_check_formats_are_in_the_branch(make: Callable[..., World]) -> None:
+    check = "grep -q hello hello.txt && tr a-z A-Z <a.txt >b.txt && cp b.txt a.txt"
+    world = make(PLAN.replace("grep -q hello hello.txt", check))
+    loop = world.run()
+    assert (loop.state, world.kinds().count("check")) == (LoopState.COMPLETED, 1), loop.reason
+    assert git(world.shop, "show", f"{loop.branch}:a.txt") == "X"
+    assert "b.txt" not in git(world.shop, "ls-tree", "--name-only", loop.branch or "")
+    assert git(world.shop, "log", "-1", "--format=%s", loop.branch or "").endswith("the check of iteration 1")
+    assert not Path(loop.worktree or "").exists(), loop.reason
+
+
 def test_submodule_that_the_loop_has_added_is_not_fetched(tmp_path: Path) -> None:
     library = repository(tmp_path / "library", lib_py="x\n")
     shop = repository(tmp_path / "app", a_py="x\n")

@@ -306,7 +306,7 @@ class Runner:
             case StepKind.PREPARE:
                 loop, outcome = await self._prepare(loop)
             case StepKind.CHECK:
-                outcome = await self._check(loop)
+                loop, outcome = await self._check(loop, step)
             case StepKind.FINAL_CHECK:
                 outcome = await self._final_check(loop)
             case StepKind.FINISH:
@@ -417,7 +417,7 @@ class Runner:
             verdict = None if report is None else report.verdict
             said = "" if report is None else report.text
             outcome = {**outcome, "text": redact(str(outcome.get("text", "")))[0]}
-            loop, now = await self._take_changes_of_audit(loop, step, tree)
+            loop, now = await self._take_changes(loop, step, tree, "audit")
             return loop, {**outcome, "verdict": verdict, "report": said, "tree": now}
         said = report.text if report is not None else str(outcome.get("text", "")).partition("\n")[0]
         note = one_line(redact(said)[0] or "no summary", _NOTE_CHARACTERS)
@@ -428,17 +428,17 @@ class Runner:
             loop = replace(loop, head=head)
         return replace(loop, notes=(*loop.notes, f"{step.iteration}: {note}")), outcome
 
-    async def _take_changes_of_audit(self, loop: Loop, step: Step, tree: Worktree) -> tuple[Loop, str]:
-        """Commit what was changed during an audit, so that the branch has all files that the next audit sees."""
-        if loop.place is Place.WORKTREE:
-            await _on_thread(tree.remove_products)
+    async def _take_changes(self, loop: Loop, step: Step, tree: Worktree, during: str) -> tuple[Loop, str]:
+        """Commit what was changed during a check or an audit, so that the branch has all files that an audit sees."""
+        if loop.place is Place.IN_PLACE:
+            return loop, await _on_thread(tree.tree)
+        await _on_thread(tree.remove_products)
         now = await _on_thread(tree.tree)
-        if loop.place is Place.WORKTREE and now != loop.tree:
-            head = await self._commit(
-                step, tree, f"{loop.name}: changes during the audit of iteration {step.iteration}"
-            )
-            loop = replace(loop, head=head)
-        return loop, now
+        head = await _on_thread(lambda: tree.committed(now))
+        if head is None:
+            message = f"{loop.name}: changes during the {during} of iteration {step.iteration}"
+            head = await self._commit(step, tree, message)
+        return replace(loop, head=head), now
 
     async def _commit(self, step: Step, tree: Worktree, message: str) -> str:
         """Commit all changes on the loop's branch, and return the newest commit.
@@ -453,12 +453,11 @@ class Runner:
             raise RestError(Rest.ERROR, _describe_lost(lost, step, tree.path))
         return await _on_thread(lambda: tree.commit_all(message))
 
-    async def _check(self, loop: Loop) -> dict[str, Any]:
+    async def _check(self, loop: Loop, step: Step) -> tuple[Loop, dict[str, Any]]:
         tree = self._worktree(loop)
         ran = await self._run(loop, loop.commands, tree.path)
-        if loop.place is Place.WORKTREE:
-            await _on_thread(tree.remove_products)
-        return {**_outcome(ran), "tree": await _on_thread(tree.tree)}
+        loop, now = await self._take_changes(loop, step, tree, "check")
+        return loop, {**_outcome(ran), "tree": now}
 
     async def _final_check(self, loop: Loop) -> dict[str, Any]:
         """Run the commands on a fresh checkout, so that no file that the loop has not committed makes them succeed."""

@@ -140,6 +140,14 @@ class Worktree:
         """Return the commit that is checked out."""
         return self.git.run("rev-parse", "HEAD")
 
+    def committed(self, tree: str) -> str | None:
+        """Return the newest commit of the branch if its files are those of a tree; None if they are not."""
+        git, branch = self.git, f"refs/heads/{self.branch}"
+        if not git.succeeds("rev-parse", "--verify", "--quiet", branch):
+            return None
+        commit, its_tree = git.run("rev-parse", branch, f"{branch}^{{tree}}").split()
+        return commit if its_tree == tree else None
+
     def commit_all(self, message: str) -> str:
         """Commit all changes on the branch, if there are any, and return the newest commit.
 
