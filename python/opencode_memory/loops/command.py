@@ -1,4 +1,7 @@
-"""Runs the verification commands of a loop: with limits for time and output, and nothing left running."""
+"""Runs the verification commands of a loop: with limits for time and output, and an end of what they have started.
+
+Without a sandbox, a daemon that has a session of its own goes on.
+"""
 
 from __future__ import annotations
 
