@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loops.loop_world import World
-from loops.repositories import repository
+from loops.repositories import git, repository
 from opencode_memory.errors import ConflictError
 from opencode_memory.loops import start
 from opencode_memory.loops.model import LoopState
@@ -60,3 +60,12 @@ def test_loop_in_the_worktree_of_an_open_loop_is_refused(make: Callable[..., Wor
     resume_loop(world.store, world.loops.get(world.loop.id), at=clock.now(), raised=Raised(iterations=2))
     assert world.run().state is LoopState.COMPLETED
     make(wish=dict(wish), shop=worktree)
+
+
+def test_branch_that_leaves_no_name_for_those_of_loops_is_refused(make: Callable[..., World], tmp_path: Path) -> None:
+    shop = repository(tmp_path / "other", a_txt="x\n")
+    git(shop, "branch", "loop")
+    with pytest.raises(ConflictError, match="leaves no name for a branch of the loop") as caught:
+        make(shop=shop)
+    assert caught.value.hint == "give it another name: git branch -m loop NAME"
+    assert make(shop=shop, wish=HERE).loop.state is LoopState.RUNNING

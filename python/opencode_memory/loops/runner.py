@@ -37,6 +37,7 @@ from opencode_memory.loops.start import end_plan
 from opencode_memory.loops.transition import Facts, advance, rest
 from opencode_memory.loops.unexpected import describe_error, unwrap
 from opencode_memory.loops.worktree import (
+    BRANCHES,
     Worktree,
     create,
     find_repository,
@@ -372,7 +373,7 @@ class Runner:
         name = Path(loop.directory).name or "tree"
         # The shell of a sandbox is beside the worktree and has this name.
         path = loop_shell(self.store.data_dir, loop.id).with_name(f"{name}-tree" if name == "bash" else name)
-        branch = loop.branch or f"loop/{loop.name}-{loop.id[:4]}"
+        branch = loop.branch or f"{BRANCHES}{loop.name}-{loop.id[:4]}"
         made = create(repository, path, branch, base=base, takes_changes=loop.takes_changes, copies=loop.copies)
         return made, branch, base
 

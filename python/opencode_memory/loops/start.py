@@ -12,10 +12,11 @@ from opencode_memory._core import redact
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.loops.documents import FOLDER, change_of, folder_change, folder_name
+from opencode_memory.loops.git import Git
 from opencode_memory.loops.model import Limits, Loop, LoopState, Options, Place, Rest
 from opencode_memory.loops.records import Loops, name_of
 from opencode_memory.loops.transition import reached_limit, rest, resume
-from opencode_memory.loops.worktree import Repository, find_repository
+from opencode_memory.loops.worktree import BRANCHES, Repository, find_repository
 from opencode_memory.plans import Approval, Mode, Plan, Plans, read_plan
 from opencode_memory.platform import system
 
@@ -52,15 +53,26 @@ def check_start(store: MemoryStore, wish: Wish, *, config: Config) -> Repository
     Raises:
         InvalidInputError: Loops are off, the folder is in no repository with a commit, it would have a sandbox, or the
             command that prepares the worktree has a secret.
-        ConflictError: Another loop works in the user's own folder, in which this one is to work, or the folder is the
-            worktree of a loop.
+        ConflictError: Another loop works in the user's own folder, in which this one is to work, the folder is the
+            worktree of a loop, or a branch of the repository prevents the branch of the loop.
     """
     _refuse_disabled(config)
     _sandbox_of(wish, config)
     _refuse_secret(wish.options.setup)
     repository = find_repository(wish.directory)
+    if not wish.in_place:
+        _refuse_branch(repository)
     _refuse_second(store, wish, repository)
     return repository
+
+
+def _refuse_branch(repository: Repository) -> None:
+    """Refuse a repository in which git can make no branch of a loop, whose names begin with ``loop/``."""
+    prefix = BRANCHES.removesuffix("/")
+    if Git(work_tree=repository.folder).succeeds("show-ref", "--verify", "--quiet", f"refs/heads/{prefix}"):
+        error = ConflictError(f"the branch {prefix} in {repository.folder} leaves no name for a branch of the loop")
+        error.hint = f"give it another name: git branch -m {prefix} NAME"
+        raise error
 
 
 def _refuse_second(store: MemoryStore, wish: Wish, repository: Repository) -> None:

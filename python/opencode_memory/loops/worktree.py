@@ -28,6 +28,8 @@ from opencode_memory.loops.submodules import (
 from opencode_memory.text.display import one_line
 from opencode_memory.text.unicode import replace_surrogates
 
+BRANCHES: Final = "loop/"
+"""How the names of the loops' branches begin."""
 _TAKEN_ALONG: Final = "Take uncommitted changes along"
 _MOST_COPIED: Final = 2_000
 _PART: Final = ".copying"
