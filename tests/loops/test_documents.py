@@ -28,6 +28,11 @@ def test_complaint_is_stored_and_read(make: Callable[..., World], kind: StepKind
     ("stored", "trouble"),
     [
         ("", None),
+        (None, None),
+        (
+            {"kind": "check", "said": "01ab", "tree": "4b825dc"},
+            Trouble(kind=StepKind.CHECK, said="01ab", tree="4b825dc"),
+        ),
         ("4b825dc:check:01ab", Trouble(kind=StepKind.CHECK, said="01ab", tree="4b825dc")),
         ("None:audit:01ab", Trouble(kind=StepKind.AUDIT, said="01ab", tree=None)),
         ("4b825dc:final:01ab", Trouble(kind=StepKind.FINAL_CHECK, said="01ab", tree="4b825dc")),
@@ -43,3 +48,21 @@ def test_complaint_of_an_earlier_version_is_read(
     body = {**found.body, "trouble": stored}
     documents.write([Change(kind=LOOP, name=found.name, expected=found.version, body=body, project=found.project)])
     assert world.loops.get(world.loop.id).trouble == trouble
+
+
+@pytest.mark.parametrize(
+    ("trouble", "stored"),
+    [
+        (None, ""),
+        (Trouble(kind=StepKind.CHECK, said="01ab", tree=None), "None:check:01ab"),
+        (Trouble(kind=StepKind.FINAL_CHECK, said="01ab", tree="4b825dc"), "4b825dc:final:01ab"),
+    ],
+)
+def test_complaint_is_stored_as_an_earlier_version_reads_it(
+    make: Callable[..., World], trouble: Trouble | None, stored: str
+) -> None:
+    world = make()
+    world.loops.write(replace(world.loop, trouble=trouble), at=clock.now())
+    found = world.store.documents.get(LOOP, world.loop.id)
+    assert found is not None
+    assert found.body["trouble"] == stored

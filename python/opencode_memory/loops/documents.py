@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from opencode_memory.loops.model import Loop, Step, StepKind
+from opencode_memory.loops.model import Loop, Step, StepKind, Trouble
 from opencode_memory.loops.process import ProcessId
 from opencode_memory.store.documents import Change, Document
 from opencode_memory.text.clock import to_ms
@@ -28,6 +28,8 @@ REPORT: Final = "loop-report"
 RUN: Final = "loop-run"
 FOLDER: Final = "loop-folder"
 _LOOP_STORED: Final = frozenset({"id", "project", "revision", "created_at", "changed_at"})
+_FINAL: Final = "final"
+"""The kind of a final check in a stored complaint."""
 _STEP_STORED: Final = frozenset({"loop", "number", "revision"})
 _T = TypeVar("_T")
 
@@ -85,7 +87,8 @@ def event_change(loop: Loop, why: str, *, at: datetime) -> Change:
 
 def change_of(loop: Loop) -> Change:
     """Return the change that writes a loop."""
-    return Change(kind=LOOP, name=loop.id, expected=loop.revision, body=_body(loop, _LOOP_STORED), project=loop.project)
+    body = {**_body(loop, _LOOP_STORED), "trouble": _format_trouble(loop.trouble)}
+    return Change(kind=LOOP, name=loop.id, expected=loop.revision, body=body, project=loop.project)
 
 
 def folder_name(directory: str) -> str:
@@ -127,13 +130,21 @@ def to_loop(document: Document) -> Loop:
     return loop
 
 
+def _format_trouble(trouble: Trouble | None) -> str:
+    """Return the text ``TREE:KIND:HASH`` of a complaint, which a running server of an earlier version reads, too."""
+    if trouble is None:
+        return ""
+    kind = _FINAL if trouble.kind is StepKind.FINAL_CHECK else trouble.kind
+    return f"{trouble.tree}:{kind}:{trouble.said}"
+
+
 def _to_trouble(stored: Any) -> Any:
-    """Return a complaint as it is stored now. Earlier versions stored the text ``TREE:KIND:HASH``, or an empty one."""
+    """Return the complaint of a stored text."""
     if not isinstance(stored, str):
         return stored
     tree, _, rest = stored.partition(":")
     kind, _, said = rest.partition(":")
-    named = StepKind.FINAL_CHECK if kind == "final" else kind
+    named = StepKind.FINAL_CHECK if kind == _FINAL else kind
     return {"kind": named, "said": said, "tree": None if tree == "None" else tree} if said else None
 
 
