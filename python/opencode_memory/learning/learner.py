@@ -169,8 +169,8 @@ class Learner:
         # Memories that were injected into the session must not be learned again from it.
         shown = [strip_earlier(decision.text) for decision in self._store.ledger.decisions(info.id)]
         if work_tree:
-            # Memories of earlier versions have absolute paths.
-            shown = [make_paths_relative(text, work_tree) for text in shown]
+            # Memories of earlier versions have absolute paths, and messages have them where they are ambiguous.
+            shown += [make_paths_relative(text, work_tree) for text in shown]
         state = replace(state, injected=add_texts(state.injected, shown))
         known = Known(tuple(self._open_blockers(project)), self._languages)
         found: list[Candidate] = []

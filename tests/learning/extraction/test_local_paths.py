@@ -18,8 +18,16 @@ from support.stores import NOW_MS, texts
         ("Run /home/ann/shop/scripts/lint.sh first.", "Run scripts/lint.sh first."),
         ("@/home/ann/shop/src/x.py:3 and (/home/ann/shop/a.md)", "@src/x.py:3 and (a.md)"),
         ("`/home/ann/shop/src/` or '/home/ann/shop/src'", "`src/` or 'src'"),
+        ("Absolutely run /home/ann/shop/lint.sh.", "Absolutely run lint.sh."),
         ("--config=/home/ann/shop/x.toml", "--config=x.toml"),
         ('"/home/ann/shop/a b.py"', '"a b.py"'),
+        ("/home/ann/shop/t.py::test_a and /home/ann/shop/x.py: no", "t.py::test_a and x.py: no"),
+        ("cd /home/ann/shop && /home/ann/shop/tool.sh", "cd /home/ann/shop && tool.sh"),
+        ("cd /home/ann/shop/web && /home/ann/shop/tool.sh", "cd web && /home/ann/shop/tool.sh"),
+        (
+            "Read /home/ann/shop/a.md.\n\nIt is mounted at /home/ann/shop/b.",
+            "Read a.md.\n\nIt is mounted at /home/ann/shop/b.",
+        ),
     ],
 )
 def test_path_below_the_work_tree_is_relative(text: str, expected: str) -> None:
@@ -43,6 +51,12 @@ def test_path_below_the_work_tree_is_relative(text: str, expected: str) -> None:
         "file:///home/ann/shop/x.py",
         "~/shop/x.py",
         "-I/home/ann/shop/include",
+        "docker run --volume /home/ann/shop/data image",
+        "In the container, the code is\nin /home/ann/shop/src.",
+        "Always use absolute paths, such as /home/ann/shop/x.py.",
+        "start --volume /home/ann/shop/data:/data",
+        "export PATH=/home/ann/shop/bin:$PATH",
+        "cd /tmp && /home/ann/shop/tool.sh",
     ],
 )
 def test_path_that_may_be_another_one_stays(text: str) -> None:

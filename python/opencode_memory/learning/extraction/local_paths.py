@@ -1,7 +1,8 @@
 """Rewrites paths below the work tree of a session as paths relative to it, before anything is learned from its messages.
 
 A learned text is read on other machines and in other work trees, where the folder has another name. A path that may be
-meant otherwise stays: one of another host, one with ``..``, and one in a statement for all projects. Does no I/O.
+meant otherwise stays: one of another host, one with ``..``, one after a change of the folder, one in a paragraph about
+containers or absolute paths, and one in a statement for all projects. Does no I/O.
 """
 
 from __future__ import annotations
@@ -26,6 +27,18 @@ _BEFORE: Final = r"(?<![\w./\\~:*$%}-])"
 """No path begins after these: ``/mnt/home/ann``, ``host:/home/ann``, ``$ROOT/home/ann``, ``-I/home/ann``."""
 _NAME: Final = r"[^\s\"'`<>()\[\]{},;|&:/\\]"
 _LEADS_UP: Final = re.compile(r"(?:^|[/\\])\.\.+(?:[/\\]|$)")
+_NEEDS_WHOLE: Final = re.compile(
+    r"absolu(?!tely|ment)|\bfull path|\bcontai?ner|conteneur|contenedor|cont[êe]iner|\bdocker|\bpodman|\bmount|\bln -|\bssh\b|绝对|絶対|容器|コンテナ",
+    re.IGNORECASE,
+)
+"""Words of a paragraph whose paths are those of a container, or must stay absolute."""
+_PARAGRAPH: Final = re.compile(r"(\n[ \t]*\n)")
+_LIST: Final = re.compile(r":[/\\$~%]")
+"""Follows a path in a list, such as ``PATH=/home/ann/bin:$PATH``, and in a pair, such as ``-v /home/ann:/data``."""
+_ENTERS: Final = re.compile(r"(?<![\w-])(?:cd|pushd|-C)\s+[\"']?([^\s\"';&|)]+)")
+"""Changes the folder, from which a relative path would be another one."""
+_LOOKED_AT: Final = 300
+"""Characters before a path in which a change of the folder is looked for."""
 _WINDOWS: Final = re.compile(r"[A-Za-z]:[\\/]")
 
 
@@ -58,12 +71,19 @@ def make_paths_relative(text: str, work_tree: str) -> str:
     separator = r"[\\/]" if is_windows else "/"
     parts = re.split(separator, tree)
     pattern = rf"{_BEFORE}{separator.join(map(re.escape, parts))}{separator}(?P<rest>{_NAME}+(?:[/\\]+{_NAME}+)*[/\\]?)"
-    return re.sub(pattern, _keep_ambiguous, text, flags=re.IGNORECASE if is_windows else 0)
+    flags = re.IGNORECASE if is_windows else 0
+    return "".join(
+        part if _NEEDS_WHOLE.search(part) else re.sub(pattern, lambda found: _shorten(found, tree), part, flags=flags)
+        for part in _PARAGRAPH.split(text)
+    )
 
 
-def _keep_ambiguous(found: re.Match[str]) -> str:
-    """Return the relative path, or the whole one if it may lead out of the work tree."""
-    return found[0] if _LEADS_UP.search(found["rest"]) else found["rest"]
+def _shorten(found: re.Match[str], tree: str) -> str:
+    """Return the relative path, or the whole one if the relative one may be another path."""
+    before = found.string[max(0, found.start() - _LOOKED_AT) : found.start()].rpartition("\n")[2]
+    is_elsewhere = any(entered[1].rstrip("/\\") != tree for entered in _ENTERS.finditer(before))
+    is_ambiguous = is_elsewhere or _LEADS_UP.search(found["rest"]) or _LIST.match(found.string, found.end())
+    return found[0] if is_ambiguous else found["rest"]
 
 
 def _localise(event: Event, tree: str) -> Event:
