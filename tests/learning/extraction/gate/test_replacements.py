@@ -55,6 +55,19 @@ def test_what_was_wrong_in_this_edit_is_no_rule(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "You said npm was wrong, always use pnpm.",
+        "He thinks npm is wrong, always use pnpm.",
+        "If npm is wrong, always use pnpm.",
+        "When yarn is wrong, always use pnpm.",
+    ],
+)
+def test_condition_and_report_are_no_part_of_a_name(text: str) -> None:
+    assert not [one for one in find_candidates(user(text)) if "not " in one.content]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "let's go with PostgreSQL for the ledger",
         "we're sticking with Vue",
         "We switched from Heroku to Fly.io last week.",

@@ -53,6 +53,14 @@ _WRONG: Final = re.compile(
     re.IGNORECASE,
 )
 """Only with "always": without it, "X was wrong, use Y" mostly is about the edit at hand."""
+_CLAUSE: Final = re.compile(
+    r"^(?:if|when(?:ever)?|wherever|where|why|how|while|unless|until|once|because|since|as|though|although|whether|maybe|"
+    r"perhaps|probably)\b|"
+    r"\b(?:i|you|he|she|it|we|they|who|someone|somebody|everyone|everybody|that|which)\b|"
+    r"\b(?:said|says?|thinks?|thought|tells?|told|claims?|claimed|believes?|feels?|felt|guess|knows?|knew)\b",
+    re.IGNORECASE,
+)
+"""Words before a name that make it a condition, or what somebody says: "you said npm was wrong"."""
 _GO_WITH: Final = re.compile(
     rf"{_LEAD}(?:go(?:ing)? (?:with|w/|for)|stick(?:ing)? (?:with|to)|stay(?:ing)? (?:with|on)|settl(?:e|ing) on|"
     rf"standardi[sz](?:e|ing) on|keep(?:ing)? using) (?P<new>{_NAMES})(?P<over>{_OVER} .+)?(?P<rest>(?: (?:for|in|"
@@ -146,7 +154,7 @@ def find_replacement(sentence: str, before: str = "") -> Verdict | None:
     if wrong:
         new, old, rest = (wrong[name].strip(" .,;!") for name in ("new", "old", "rest"))
         # The capital of the beginning of a sentence makes no name.
-        if _are_names(new, old[0].lower() + old[1:]):
+        if not _CLAUSE.search(old) and _are_names(new, old[0].lower() + old[1:]):
             text = f"Always {wrong['verb'].lower()} {new}, not {old}{f' {rest}' if rest else ''}."
             return Verdict(category=Category.CONVENTION, rule="replacement", text=text)
     going = _GO_WITH.match(sentence)
