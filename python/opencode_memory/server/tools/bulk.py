@@ -56,7 +56,7 @@ def consolidate_memory(
     call: Call,
     days_stale: Annotated[int, Field(ge=1, le=36_500)] = 90,
     project: Project = None,
-    apply: Annotated[bool, Field(description="archive the proposed memories")] = False,
+    apply: Annotated[bool, Field(description="archive what was found")] = False,
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
 ) -> Answer:
     """Find stale, duplicate and contradicting memories. Changes nothing unless apply=true."""

@@ -57,7 +57,7 @@ def delete_memory(
 
 @tool(answers=shape(undone="array", rest="array"))
 def undo(call: Call, memory_ids: MemoryIds) -> Answer:
-    """Undo the last change (edit, archive or delete) of each memory."""
+    """Undo the last change of each memory."""
     from opencode_memory.learning import rejections  # noqa: PLC0415  imports much of learning
 
     undone = rejections.undo(call.store, [_get_undoable_id(call, memory_id) for memory_id in memory_ids])
