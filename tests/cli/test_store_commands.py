@@ -148,7 +148,7 @@ def test_doctor_reports_permissions_and_other_systems(cli: CommandLine, tmp_path
 def test_ingest_synchronizes_memories_with_notes(cli: CommandLine) -> None:
     (cli.folder / "docs").mkdir()
     note = cli.folder / "docs" / "deploy.md"
-    note.write_text("# Deploy\n\nOn Thursdays.\n\n# Roll back\n\nBy hand.\n", encoding="utf-8")
+    note.write_text("# Deploy\n\nOn Thursdays, after all tests.\n\n# Roll back\n\nBy hand.\n", encoding="utf-8")
     (cli.folder / "docs" / "latin.md").write_bytes(b"\xe9")
     assert cli.ok("ingest", "docs", "--dry-run").out == "1 note: 2 added. Nothing was written.\n"
     answer = cli.ok("ingest", "docs")
@@ -165,7 +165,9 @@ def test_ingest_synchronizes_memories_with_notes(cli: CommandLine) -> None:
 def test_ingest_names_renamed_files_and_headings(cli: CommandLine) -> None:
     docs = cli.folder / "docs"
     docs.mkdir()
-    (docs / "deploy.md").write_text("# Deploy\n\nOn Thursdays.\n\n# Roll back\n\nBy hand.\n", encoding="utf-8")
+    (docs / "deploy.md").write_text(
+        "# Deploy\n\nOn Thursdays, after all tests.\n\n# Roll back\n\nBy hand.\n", encoding="utf-8"
+    )
     (docs / "tests.md").write_text("# Tests\n\nEvery night.\n", encoding="utf-8")
     cli.ok("ingest", "docs")
     (docs / "deploy.md").rename(docs / "release.md")
@@ -180,7 +182,9 @@ def test_ingest_names_renamed_files_and_headings(cli: CommandLine) -> None:
     ]  # fmt: skip
     assert "moved 3" in cli.ok("log").out
     (docs / "release.md").unlink()
-    (docs / "ship.md").write_text("# Deploy\n\nOn Fridays.\n\n# Roll back\n\nBy hand.\n", encoding="utf-8")
+    (docs / "ship.md").write_text(
+        "# Deploy\n\nOn Fridays, after all tests.\n\n# Roll back\n\nBy hand.\n", encoding="utf-8"
+    )
     assert cli.ok("ingest", "docs").out == (
         f"moved {docs}/release.md → {docs}/ship.md: 2 sections, 1 edited\n2 notes: 1 updated, 2 moved, 1 unchanged.\n"
     )
