@@ -152,9 +152,7 @@ def _find(run: Invocation, store: MemoryStore, number: int | None, *, undone: bo
     found = store.operations.list(before=number + 1, limit=1)
     if found and found[0].operation == number and found[0].undone is undone:
         return found[0]
-    error = NotFoundError(
-        f"there is no operation {number} that {'was' if undone else 'was not'} undone", id=str(number)
-    )
+    error = NotFoundError(f"there is no operation {number} to {'bring back' if undone else 'undo'}", id=str(number))
     error.hint = "opencode-memory log --all"
     raise error
 

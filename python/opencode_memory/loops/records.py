@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 _ID_BYTES: Final = 4
 _TRIES: Final = 20
 _NAME_CHARACTERS: Final = 40
-_NO_MARKS: Final = frozenset(("", " ", *ascii_lowercase, *digits))
-"""What a mark of another script cannot follow; the empty text is the start of a name."""
+_BEFORE_NO_MARK: Final = frozenset(("", " ", *ascii_lowercase, *digits))
+"""Characters after which a mark is dropped, because marks belong to letters of other scripts; "" is the start."""
 
 
 class LostLeaseError(ConflictError):
@@ -308,7 +308,7 @@ def _to_name(title: str) -> str:
         is_mark = unicodedata.category(character).startswith("M")
         if letter.isascii() and letter.isalnum():
             words += letter
-        elif character.isalnum() or (is_mark and words[-1:] not in _NO_MARKS):
+        elif character.isalnum() or (is_mark and words[-1:] not in _BEFORE_NO_MARK):
             words += character  # Other scripts write vowels as marks, without which a word is another one.
         elif not is_mark and unicodedata.category(character) != "Cf":
             words += " "

@@ -188,7 +188,7 @@ class Worktree:
             return [replace_surrogates(path) for path in links_of_index(self.git)]
 
     def lost_work(self) -> list[str]:
-        """Return what a commit does not keep: changes in submodules and in other repositories inside of the folder."""
+        """Return the work that no commit holds: changes in submodules, and in repositories inside the worktree."""
         with explain("the submodules cannot be compared"):
             return list(describe_lost(self.git, self.base))
 

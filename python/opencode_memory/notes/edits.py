@@ -226,7 +226,11 @@ def _find_unrelated(found: Mapping[_Pair, _Likeness]) -> set[_Pair]:
 
 
 def _find_renamed(votes: Mapping[_Pair, int], files: Files) -> dict[str, str]:
-    """Return the new file of each one that is gone, or whose name another one has taken."""
+    """Return the new name of each renamed file, by its old name.
+
+    A file was renamed if most of its sections are in one other file, and its old name is free or was taken by another
+    renamed file.
+    """
     most: dict[str, list[str]] = defaultdict(list)
     for (before, after), number in votes.items():
         if before != after and 2 * number > files.before.get(before, 0):

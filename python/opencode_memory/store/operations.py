@@ -68,7 +68,9 @@ class Operations:
         return self._engine.archive_in_upkeep(arguments.ids(ids), arguments.text(reason, field="reason"))
 
     def undo(self, operation: int) -> builtins.list[HistoryEntry]:
-        """Undo all changes of an operation, and what the program did to their memories by itself since.
+        """Undo all changes of an operation.
+
+        What the program has done to the same memories since, for example archived an old one, is undone as well.
 
         Returns:
             The undone changes, the newest first.

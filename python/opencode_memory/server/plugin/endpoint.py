@@ -73,7 +73,10 @@ class Bridge:
         return sorted({connection.version for connection in tuple(self._connections) if connection.version})
 
     def find_outdated(self, directory: str) -> str | None:
-        """Return the version of the plugin of a folder if it is older than the server; None if it is not."""
+        """Return the version of an older plugin that is connected from a folder.
+
+        None if no plugin is connected from there, or if none is older than the server.
+        """
         versions = (one.version for one in tuple(self._connections) if one.directory == directory)
         return next(filter(is_older, versions), None)
 

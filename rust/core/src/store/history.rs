@@ -170,10 +170,10 @@ pub fn of_operation(connection: &Connection, operation: i64) -> Result<Vec<Recor
     collect(connection, &tail, [operation])
 }
 
-/// The changes that took an operation back and were not turned themselves, newest first: those of the last undo. What
-/// was undone by itself before it stays undone.
+/// The changes by which the last undo took an operation back, newest first. A redo turns them.
 ///
-/// Those are among them that brought back what the created memories had replaced.
+/// They include the changes that brought back memories which the operation had replaced. What was undone on its own
+/// before the last undo is not among them, so it stays undone.
 pub fn undos_of(connection: &Connection, operation: i64) -> Result<Vec<Recorded>> {
     let own = "WHERE kind = 'undo' AND undone_by IS NULL \
                AND seq IN (SELECT undone_by FROM history WHERE operation = ?1)";
