@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import takewhile
+from typing import Any
 
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import UndoneMessages
@@ -31,16 +32,7 @@ def apply_undo(state: SessionState, undone: UndoneMessages) -> SessionState:
 
 def begin_turn(state: SessionState, message: str) -> SessionState:
     """Note the work of the session before a message of the user."""
-    turn = Turn(
-        message=message,
-        latest=state.latest,
-        files=state.files,
-        failures=state.failures,
-        passed=state.passed,
-        solved=state.solved,
-        findings=state.findings,
-        own=state.own,
-    )
+    turn = Turn(message=message, **_work_of(state))
     return replace(state, turns=(*state.turns, turn))
 
 
@@ -56,19 +48,18 @@ def go_back(state: SessionState, message: str) -> SessionState:
     had_outcome = state.outcome_from >= message
     return replace(
         state,
-        latest=before.latest,
+        **_work_of(before),
         turns=turns[:-1],
-        files=before.files,
-        failures=before.failures,
-        passed=before.passed,
-        solved=before.solved,
-        findings=before.findings,
-        own=before.own,
         outcome="" if had_outcome else state.outcome,
         outcome_from="" if had_outcome else state.outcome_from,
         action="",
         offer="",
     )
+
+
+def _work_of(kept: SessionState | Turn) -> dict[str, Any]:
+    """Return what a turn and the state of a session both keep of the work, by the names of the fields."""
+    return {one.name: getattr(kept, one.name) for one in fields(Turn) if one.name != "message"}
 
 
 def find_removed_end(state: SessionState, missing: Collection[str]) -> str | None:
