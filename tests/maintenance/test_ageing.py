@@ -132,7 +132,7 @@ def test_undo_restores_an_aged_memory(store: MemoryStore) -> None:
 def test_one_undo_restores_all_memories_aged_together(store: MemoryStore) -> None:
     ids = [said(store, days_ago=1000, content=f"talk {number}") for number in range(3)]
     age(store, at=NOW)
-    store.undo()
+    store.operations.undo(store.operations.list()[0].operation)
     assert [store.get(id).status for id in ids] == [Status.ACTIVE] * 3
 
 

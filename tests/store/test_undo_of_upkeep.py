@@ -56,6 +56,14 @@ def test_redo_brings_back_the_state_before_the_undo(store: MemoryStore) -> None:
     assert age(store, at=LATER + timedelta(days=200)) == 0
 
 
+def test_undo_of_the_last_operation_is_not_that_of_upkeep(store: MemoryStore) -> None:
+    store.remember("one", category="conversation")
+    last = store.remember("two", category="conversation").id
+    age_all(store)
+    assert {change.id for change in store.undo()} == {last}
+    assert statuses(store) == {"one": Status.ARCHIVED}
+
+
 def test_undo_leaves_memories_of_the_same_upkeep_alone(store: MemoryStore) -> None:
     id = store.remember("one", category="conversation").id
     store.remember("two", category="conversation")

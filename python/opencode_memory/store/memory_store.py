@@ -327,7 +327,8 @@ class MemoryStore:
         """Undo the last operation, or the last change of one memory, or of each of several (all or none).
 
         Args:
-            id: The memory or memories; None for the last operation.
+            id: The memory or memories; None for the last operation. Ageing, removal of duplicates and comparison of
+                vectors are not one.
             operation: Number of the operation that made the change, as ``history`` gives it. If there was another
                 change of the memory since, nothing is undone.
 

@@ -148,14 +148,14 @@ impl WriteTx<'_> {
     }
 }
 
-/// The changes of the last operation that was not taken back, newest first.
+/// The changes of the last operation that was not taken back and that the program did not make by itself, newest first.
 pub fn last_operation(connection: &Connection) -> Result<Vec<Recorded>> {
     let operation: Option<i64> = connection
         .query_row(
             // Operations that an import brought have negative numbers: they are the past of another store.
             &format!(
                 "SELECT operation FROM history WHERE undone_by IS NULL AND NOT {IS_TURN} AND operation > 0 \
-                 ORDER BY seq DESC LIMIT 1"
+                 AND NOT {IS_UPKEEP} ORDER BY seq DESC LIMIT 1"
             ),
             [],
             |row| row.get(0),
