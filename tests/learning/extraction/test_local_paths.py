@@ -23,6 +23,7 @@ from support.stores import NOW_MS, texts
         ('"/home/ann/shop/a b.py"', '"a b.py"'),
         ("/home/ann/shop/t.py::test_a and /home/ann/shop/x.py: no", "t.py::test_a and x.py: no"),
         ("cd /home/ann/shop && /home/ann/shop/tool.sh", "cd /home/ann/shop && tool.sh"),
+        ("lint --config=/home/ann/shop/lint.toml", "lint --config=lint.toml"),
         ("cd /home/ann/shop/web && /home/ann/shop/tool.sh", "cd web && /home/ann/shop/tool.sh"),
         (
             "Read /home/ann/shop/a.md.\n\nIt is mounted at /home/ann/shop/b.",
@@ -56,6 +57,8 @@ def test_path_below_the_work_tree_is_relative(text: str, expected: str) -> None:
         "Always use absolute paths, such as /home/ann/shop/x.py.",
         "start --volume /home/ann/shop/data:/data",
         "export PATH=/home/ann/shop/bin:$PATH",
+        "Use ExecStart=/home/ann/shop/bin/serve in the unit.",
+        'Set SHOP_HOME="/home/ann/shop/data" first.',
         "cd /tmp && /home/ann/shop/tool.sh",
     ],
 )

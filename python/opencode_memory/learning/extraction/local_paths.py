@@ -1,8 +1,8 @@
 """Rewrites paths below the work tree of a session as paths relative to it, before anything is learned from its messages.
 
 A learned text is read on other machines and in other work trees, where the folder has another name. A path that may be
-meant otherwise stays: one of another host, one with ``..``, one after a change of the folder, one in a paragraph about
-containers or absolute paths, and one in a statement for all projects. Does no I/O.
+meant otherwise stays: one of another host, one with ``..``, the value of a setting, one after a change of the folder,
+one in a paragraph about containers or absolute paths, and one in a statement for all projects. Does no I/O.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _LIST: Final = re.compile(r":[/\\$~%]")
 """Follows a path in a list, such as ``PATH=/home/ann/bin:$PATH``, and in a pair, such as ``-v /home/ann:/data``."""
 _ENTERS: Final = re.compile(r"(?<![\w-])(?:cd|pushd|-C)\s+[\"']?([^\s\"';&|)]+)")
 """Changes the folder, from which a relative path would be another one."""
+_SETTING: Final = re.compile(r"(?<![\w-])[A-Z]\w*=[\"']?$")
+"""Precedes a path in a unit of systemd, such as ``ExecStart=/home/ann/run``, and in a variable. Both need the whole path."""
 _LOOKED_AT: Final = 300
 """Characters before a path in which a change of the folder is looked for."""
 _WINDOWS: Final = re.compile(r"[A-Za-z]:[\\/]")
@@ -82,8 +84,8 @@ def _shorten(found: re.Match[str], tree: str) -> str:
     """Return the relative path, or the whole one if the relative one may be another path."""
     before = found.string[max(0, found.start() - _LOOKED_AT) : found.start()].rpartition("\n")[2]
     is_elsewhere = any(entered[1].rstrip("/\\") != tree for entered in _ENTERS.finditer(before))
-    is_ambiguous = is_elsewhere or _LEADS_UP.search(found["rest"]) or _LIST.match(found.string, found.end())
-    return found[0] if is_ambiguous else found["rest"]
+    needs_whole = _SETTING.search(before) or _LIST.match(found.string, found.end())
+    return found[0] if is_elsewhere or needs_whole or _LEADS_UP.search(found["rest"]) else found["rest"]
 
 
 def _localise(event: Event, tree: str) -> Event:
