@@ -301,6 +301,17 @@ def test_change_that_was_undone_before_another_one_is_not_redone(store: MemorySt
         store.operations.redo(operation.operation)
 
 
+def test_redo_of_one_memory_leaves_others_that_were_undone_later(store: MemoryStore) -> None:
+    first, second = (one.id for one in store.remember_many([{"content": "a heron"}, {"content": "a walrus"}]))
+    [operation] = store.operations.list()
+    for id in (first, second):
+        store.undo(id, operation=operation.operation)
+    assert {change.id for change in store.operations.redo(operation.operation, id=first)} == {first}
+    assert texts(store.list()) == ["a heron"]
+    with pytest.raises(NotFoundError):
+        store.operations.redo(operation.operation, id=first)
+
+
 def test_writes_of_one_operation_are_undone_and_redone_together(store: MemoryStore) -> None:
     kept = store.remember("a crimson walrus").id
     together = store.in_one_operation()

@@ -7,7 +7,7 @@ changed since, for example edited or pinned, stays as it is.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, NotFoundError
@@ -21,12 +21,14 @@ _UNDO_KINDS: Final = frozenset({"undo", "redo"})
 _UPKEEP: Final = "upkeep:"
 _TEXT_KINDS: Final = frozenset({"edit", "update"})
 """Changes that replace the text of a memory, and may leave its source as it was."""
-_MOST_STEPS: Final = 100
-"""Changes of memories that are undone one after another; each is one of a message of the same session."""
+Taken = tuple[str, int]
+"""Id of a memory, and number of the operation that gave it the text of an undone message."""
 _log: Final = logging.getLogger(__name__)
 
 
-def list_stored(store: MemoryStore, session: str, messages: Collection[str]) -> list[tuple[Memory, int]]:
+def list_stored(
+    store: MemoryStore, session: str, messages: Collection[str], *, since: str | None = None
+) -> list[tuple[Memory, int]]:
     """Return the memories that messages of a session stored, without those that somebody has changed since.
 
     With each memory comes the number of the operation that stored its text.
@@ -35,9 +37,11 @@ def list_stored(store: MemoryStore, session: str, messages: Collection[str]) -> 
         store: The store.
         session: The session.
         messages: Ids of its messages.
+        since: Its first undone message; None if there is none.
     """
     found = []
-    for id_ in store.learning.find_from_messages(session, [*messages]) if messages else ():
+    has_any = messages or since is not None
+    for id_ in store.learning.find_from_messages(session, [*messages], since=since) if has_any else ():
         try:
             memory = store.get(id_)
             if (operation := _find_operation(store, memory)) is not None:
@@ -47,33 +51,40 @@ def list_stored(store: MemoryStore, session: str, messages: Collection[str]) -> 
     return found
 
 
-def take_back(store: MemoryStore, session: str, messages: Collection[str]) -> tuple[str, ...]:
-    """Undo what messages of a session stored, the newest first; return the ids of the memories.
+def take_back(store: MemoryStore, found: Iterable[Taken]) -> Iterator[Taken]:
+    """Undo operations of memories, the last one first, and yield those that were undone.
 
-    A memory that an undone one had replaced comes back, and a memory may have got several texts from undone messages.
-    So this goes on until no memory is from them.
+    A memory that an undone one had replaced comes back, so an undone message may have stored one of the memories that
+    are active afterwards.
     """
-    taken: dict[str, None] = {}
-    kept: set[str] = set()
-    for _ in range(_MOST_STEPS):
-        left = [(memory.id, of) for memory, of in list_stored(store, session, messages) if memory.id not in kept]
-        if not left:
-            break
-        for id_ in _undo(store, reversed(left), kept):
-            taken[id_] = None
-    return tuple(taken)
-
-
-def _undo(store: MemoryStore, found: Iterable[tuple[str, int]], kept: set[str]) -> Iterable[str]:
-    for id_, operation in found:
+    for taken in reversed([*found]):
+        id_, operation = taken
         try:
             # Another process may have taken it back already, or a person may have edited the memory just now.
             store.undo(id_, operation=operation)
         except (NotFoundError, ConflictError) as error:
             _log.info("memory %s of an undone message stays: %s", id_, error)
-            kept.add(id_)
         else:
-            yield id_
+            yield taken
+
+
+def bring_back(store: MemoryStore, found: Iterable[Taken]) -> None:
+    """Redo what ``take_back`` has undone, the last one first."""
+    for id_, operation in reversed([*found]):
+        try:
+            store.operations.redo(operation, id=id_)
+        except (NotFoundError, ConflictError) as error:
+            _log.info("memory %s of a redone message stays away: %s", id_, error)
+
+
+def find_taken(store: MemoryStore, taken: Taken) -> Memory | None:
+    """Return a memory with the text of the undone message; None if its history is gone."""
+    id_, operation = taken
+    try:
+        changes = [change for change in store.history(id_) if change.operation == operation]
+    except NotFoundError:
+        return None
+    return changes[-1].after if changes else None
 
 
 def _find_operation(store: MemoryStore, memory: Memory) -> int | None:

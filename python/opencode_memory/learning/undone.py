@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.undo import (
@@ -13,22 +13,28 @@ from opencode_memory.learning.extraction.undo import (
     forget_messages,
     forget_statements,
     go_back,
+    is_undone,
     split_pending,
 )
 from opencode_memory.learning.session_writes import name_message, retry_on_conflict
-from opencode_memory.learning.take_back import list_stored, take_back
+from opencode_memory.learning.take_back import Taken, bring_back, find_taken, list_stored, take_back
 from opencode_memory.store.learning_state import Batch
 
 if TYPE_CHECKING:
     from opencode_memory.learning.extraction.events import UndoneMessages
+    from opencode_memory.models import Memory
     from opencode_memory.store.memory_store import MemoryStore
+
+_MOST_STEPS: Final = 100
+"""Rounds in which memories are taken back; each one shows what the memories of the last round had replaced."""
 
 
 def note_undone(store: MemoryStore, session: str, undone: UndoneMessages, *, project: str | None) -> tuple[str, ...]:
-    """Forget what was found in messages that were removed after an undo, and take back what they stored.
+    """Take back what undone messages stored, and forget what was found in those that were removed since.
 
-    What was found in messages that can be redone waits. The state names the removed messages until the last note of the
-    undo. So the next note goes on where a process has died, and takes back a memory that came back in between.
+    What was found in messages that can be redone waits, and what they stored comes back with the redo. The state names
+    the removed messages and the memories until the last note of the undo. So the next note goes on where a process has
+    died, and takes back a memory that came back in between.
 
     Args:
         store: The store.
@@ -42,58 +48,100 @@ def note_undone(store: MemoryStore, session: str, undone: UndoneMessages, *, pro
     Raises:
         BusyError: Other processes write the same session all the time.
     """
+    taken: dict[str, None] = {}
+    kept: set[Taken] = set()
+    # A memory that an undone one had replaced comes back, and a memory may have got several texts from undone messages.
+    for _ in range(_MOST_STEPS):
+        # The state comes first. If the process dies in between, the next note takes the memories back.
+        state, found = retry_on_conflict(lambda: _note(store, session, undone, project, kept), session)
+        done = [*take_back(store, found)]
+        kept.update(found)
+        kept.difference_update(done)
+        taken.update(dict.fromkeys(id_ for id_, _ in done))
+        if not found:
+            _settle(store, session, state)
+            break
+    return tuple(taken)
 
-    def note() -> tuple[str, ...]:
-        version, stored = store.learning.open(session)
-        before = SessionState.from_json(stored)
-        state = apply_undo(before, undone)
-        memories = [memory for memory, _ in list_stored(store, session, state.removed)]
-        state = forget_statements(
-            state,
-            (memory.content for memory in memories),
-            (memory.topic for memory in memories if memory.topic),
-        )
-        if state != before or memories:
-            # A reader that has read the messages before must not process them any more.
-            names = [name_message(session, message) for message in state.removed]
-            # A process may have died before it took the memories back. The next note must not count them down again.
-            forms: dict[str, list[object]] = {}
-            for memory in memories:
-                name = f"unseen:{session}:{memory.source.message}"
-                forms.setdefault(name, []).append(memory.metadata.get("seen_as"))
-            names += forms
-            known = store.learning.are_processed(names)
-            fresh = [name for name, is_known in zip(names, known, strict=True) if not is_known]
-            store.learning.write(
-                Batch(
-                    session=session,
-                    version=version,
-                    state=state.trim().to_json(),
-                    processed=fresh,
-                    sightings=[
-                        (project, form, -1) for name in fresh for form in forms.get(name, ()) if isinstance(form, str)
-                    ],
-                )
+
+def _note(
+    store: MemoryStore, session: str, undone: UndoneMessages, project: str | None, kept: Collection[Taken]
+) -> tuple[SessionState, list[Taken]]:
+    """Write the state after an undo; return it, and the memories to take back that are not kept, the oldest first."""
+    version, stored = store.learning.open(session)
+    before = SessionState.from_json(stored)
+    state = apply_undo(before, undone)
+    since = state.undone_since if undone.is_certain else None
+    found = [
+        (memory, operation)
+        for memory, operation in list_stored(store, session, state.removed, since=since)
+        if (memory.id, operation) not in kept
+    ]
+    active = [(memory.id, operation) for memory, operation in found]
+    versions = [memory for memory, _ in found]
+    versions += [memory for one in state.taken if one not in active and (memory := find_taken(store, one)) is not None]
+    gone = [memory for memory in versions if memory.source.message in state.removed]
+    state = forget_statements(
+        state,
+        (memory.content for memory in gone),
+        (memory.topic for memory in gone if memory.topic),
+    )
+    state = replace(state, taken=tuple(dict.fromkeys((*state.taken, *active))))
+    if state != before or gone:
+        # A reader that has read the messages before must not process them any more.
+        names = [name_message(session, message) for message in state.removed]
+        # A process may have died before it took the memories back. The next note must not count them down again.
+        forms: dict[str, list[object]] = {}
+        for memory in gone:
+            name = f"unseen:{session}:{memory.source.message}"
+            forms.setdefault(name, []).append(memory.metadata.get("seen_as"))
+        names += forms
+        known = store.learning.are_processed(names)
+        fresh = [name for name, is_known in zip(names, known, strict=True) if not is_known]
+        store.learning.write(
+            Batch(
+                session=session,
+                version=version,
+                state=state.trim().to_json(),
+                processed=fresh,
+                sightings=[
+                    (project, form, -1) for name in fresh for form in forms.get(name, ()) if isinstance(form, str)
+                ],
             )
-        return state.removed
+        )
+    return state, active
+
+
+def _settle(store: MemoryStore, session: str, state: SessionState) -> None:
+    """Bring back what messages stored that were redone, and forget what was undone for good."""
+    versions = [(one, find_taken(store, one)) for one in state.taken]
+    bring_back(store, (one for one, memory in versions if memory is not None and _is_there(state, memory)))
+    over = {one for one, memory in versions if memory is None or state.undone_since is None or _is_there(state, memory)}
+    if not over and (state.undone_since is not None or not state.removed):
+        return
 
     def close() -> None:
         version, stored = store.learning.open(session)
-        state = SessionState.from_json(stored)
-        if state.undone_since is None:
-            left = tuple(message for message in state.removed if message not in removed)
-            store.learning.write(Batch(session=session, version=version, state=replace(state, removed=left).to_json()))
+        now = SessionState.from_json(stored)
+        removed = now.removed
+        if now.undone_since is None:
+            removed = tuple(message for message in removed if message not in state.removed)
+        left = replace(now, removed=removed, taken=tuple(one for one in now.taken if one not in over))
+        store.learning.write(Batch(session=session, version=version, state=left.to_json()))
 
-    # The state comes first. If the process dies in between, the next note takes the memories back.
-    removed = retry_on_conflict(note, session)
-    taken = take_back(store, session, removed)
-    if removed:
-        retry_on_conflict(close, session)
-    return taken
+    retry_on_conflict(close, session)
+
+
+def _is_there(state: SessionState, memory: Memory) -> bool:
+    """Return whether the message that stored a memory is neither undone nor removed."""
+    message = memory.source.message
+    return message is not None and message not in state.removed and not is_undone(message, state.undone_since)
 
 
 def forget_missing(store: MemoryStore, session: str, existing: Callable[[], frozenset[str]]) -> None:
     """Forget what was found, and is not stored yet, in messages that OpenCode has removed, and the work since.
+
+    A memory that such a message stored, and that an undo has taken back, does not come back.
 
     A message counts as removed only if a later one exists. A copy of a database has no newer ones.
 
@@ -110,21 +158,25 @@ def forget_missing(store: MemoryStore, session: str, existing: Callable[[], froz
         version, stored = store.learning.open(session)
         state = SessionState.from_json(stored)
         waiting = frozenset(candidate.message for candidate in state.pending if candidate.message)
-        known = waiting.union(turn.message for turn in state.turns)
+        stored_by = (memory.source.message for one in state.taken if (memory := find_taken(store, one)) is not None)
+        taken = frozenset(message for message in stored_by if message is not None)
+        known = waiting.union(taken, (turn.message for turn in state.turns))
         present = existing() if known else known
         missing = frozenset(message for message in known - present if message < max(present, default=""))
         end = find_removed_end(state, missing)
         gone = [message for message in missing if message in waiting or (end is not None and message >= end)]
         left = forget_messages(state if end is None else go_back(state, end), gone)
+        left = replace(left, removed=tuple(dict.fromkeys((*left.removed, *sorted(taken & missing)))))
         if left != state:
             store.learning.write(Batch(session=session, version=version, state=left.to_json()))
 
     retry_on_conflict(attempt, session)
 
 
-def find_undone_since(store: MemoryStore, session: str) -> str | None:
-    """Return the id of the first undone message in the stored state, or None if no message is undone."""
-    return SessionState.from_json(store.learning.open(session)[1]).undone_since
+def is_settled(store: MemoryStore, session: str, since: str | None) -> bool:
+    """Return whether the stored state names this first undone message, and a redo has brought back everything."""
+    state = SessionState.from_json(store.learning.open(session)[1])
+    return state.undone_since == since and not (since is None and state.taken)
 
 
 def has_pending(store: MemoryStore, session: str) -> bool:

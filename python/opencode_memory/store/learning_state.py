@@ -108,10 +108,16 @@ class LearningState:
         """Return in how many other sessions of a project each statement was seen."""
         return self._engine.seen_elsewhere(project, arguments.texts(what, field="what"), session)
 
-    def find_from_messages(self, session: str, messages: Sequence[str]) -> list[str]:
-        """Return the ids of the active and waiting memories whose source is one of these messages, the oldest first."""
+    def find_from_messages(self, session: str, messages: Sequence[str], *, since: str | None = None) -> list[str]:
+        """Return the ids of the active and waiting memories from some messages of a session, the oldest first.
+
+        Args:
+            session: The session.
+            messages: Ids of its messages.
+            since: Also those from this message and later ones; None for none.
+        """
         return self._engine.ids_from_messages(
-            arguments.text(session, field="session"), arguments.texts(messages, field="messages")
+            arguments.text(session, field="session"), arguments.texts(messages, field="messages"), since
         )
 
     def find_same_subject(self, text: str, project: str | None) -> SameSubject | None:

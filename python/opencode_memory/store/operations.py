@@ -117,17 +117,23 @@ class Operations:
         names = {(change.id, change.operation, change.kind): change for change in known}
         return [names[change.id, change.operation, change.kind] for change in undone]
 
-    def redo(self, operation: int) -> builtins.list[HistoryEntry]:
+    def redo(self, operation: int, *, id: str | None = None) -> builtins.list[HistoryEntry]:
         """Bring back the changes of an operation that were undone last; return the changes that had taken them back.
 
         Changes that were undone by themselves before stay undone; a second redo brings them back.
         What the program did to their memories by itself after the undo is taken back.
 
+        Args:
+            operation: The operation.
+            id: Full id of a memory. Then the changes that were undone together with that of this memory come back.
+
         Raises:
             NotFoundError: There is no such operation, or it was not undone.
             ConflictError: A memory was changed since.
         """
-        redone = self._engine.redo(arguments.count(operation, field="operation"))
+        redone = self._engine.redo(
+            arguments.count(operation, field="operation"), None if id is None else arguments.text(id, field="id")
+        )
         self._notify()
         return [records.history_entry(change) for change in redone]
 

@@ -114,15 +114,14 @@ def test_next_note_takes_back_what_a_dead_process_left(
 ) -> None:
     session.say("msg_1", LEDGER)
     rest(store)
-    session.undo("msg_1")
     with monkeypatch.context() as patched:
         patched.setattr(MemoryStore, "undo", fail)
         with pytest.raises(RuntimeError):
-            session.remove("msg_1")
+            session.undo("msg_1")
     # The process died after it had written the state.
     assert learned(store) == [LEDGER]
     if by == "plugin":
-        reconnect(store, session, tmp_path).undo(None)
+        reconnect(store, session, tmp_path).go_on("msg_1", message="msg_2", text=NEXT)
     else:
         with FakeOpenCode(tmp_path / "opencode.db") as fake:
             fake.session(SESSION)
@@ -144,10 +143,11 @@ def test_death_before_the_memory_is_taken_back_counts_its_statement_down_once(
     # The user has said it three times in this session.
     again = [(memory.project, form, 2)]
     store.learning.write(Batch(session=SESSION, version=version, state=state, sightings=again))
-    session.undo("msg_1")
-    for _ in range(2):
-        with monkeypatch.context() as patched:
-            patched.setattr(MemoryStore, "undo", fail)
+    with monkeypatch.context() as patched:
+        patched.setattr(MemoryStore, "undo", fail)
+        with pytest.raises(RuntimeError):
+            session.undo("msg_1")
+        for _ in range(2):
             with pytest.raises(RuntimeError):
                 session.remove("msg_1")
     session.undo(None)

@@ -405,14 +405,14 @@ def test_state_is_written_before_memories_are_taken_back(
 ) -> None:
     session.say("msg_1", LEDGER)
     rest(store)
-    session.undo("msg_1")
     with monkeypatch.context() as patched:
         patched.setattr(LearningState, "write", fail)
         with pytest.raises(RuntimeError):
-            session.remove("msg_1")
+            session.undo("msg_1")
     # The process died. The memory is still there, and nothing says otherwise.
     assert learned(store) == [LEDGER]
     again = reconnect(store, session, tmp_path)
+    again.undo("msg_1")
     again.go_on("msg_1", message="msg_2", text=LEDGER)
     rest(store, after_ms=300_000)
     [memory] = store.list(project="*")

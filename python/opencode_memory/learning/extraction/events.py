@@ -132,8 +132,10 @@ class UndoneMessages:
             messages are greater.
         removed: Ids of messages that were removed. They are undone for good if they were undone before.
         keeps_since: Whether ``since`` is unknown, so that it stays as it was.
+        is_certain: Whether OpenCode itself says so. A database may be a copy from another time.
     """
 
     since: str | None = None
     removed: tuple[str, ...] = ()
     keeps_since: bool = False
+    is_certain: bool = True

@@ -131,6 +131,8 @@ class SessionState:
         pending: Candidates that the user's next message may still retract.
         undone_since: Id of the first message that the user has undone and may redo; None if there is none.
         removed: Ids of undone messages that were removed, until what they stored is taken back.
+        taken: Memories of undone messages that were taken back and that a redo brings back, each with the number of the
+            operation that stored it.
         injected: Hashes of memories that were injected into the session.
         proposed: Hashes of statements that were already proposed from the session.
         blockers: Topics and texts of unresolved blockers that were found in the session.
@@ -159,6 +161,7 @@ class SessionState:
     pending: tuple[Candidate, ...] = field(default=())
     undone_since: str | None = None
     removed: tuple[str, ...] = ()
+    taken: tuple[tuple[str, int], ...] = ()
     injected: tuple[int, ...] = ()
     proposed: tuple[int, ...] = ()
     typed: tuple[int, ...] = ()
@@ -182,6 +185,7 @@ class SessionState:
             turns=turns,
             retracted=tuple((by, one) for by, one in self.retracted[-MOST_OF_ONE:] if turns and by >= turns[0].message),
             removed=self.removed[-MOST_REMOVED:],
+            taken=self.taken[-MOST_REMOVED:],
             goal=self.goal[:LONGEST_TEXT],
             outcome=self.outcome[:LONGEST_TEXT],
             action=self.action[-LONGEST_TEXT:],
@@ -219,6 +223,7 @@ class SessionState:
             **({"retracted": [(by, one.as_json()) for by, one in self.retracted]} if self.retracted else {}),
             **({"undone_since": self.undone_since} if self.undone_since else {}),
             **({"removed": self.removed} if self.removed else {}),
+            **({"taken": self.taken} if self.taken else {}),
         }
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
@@ -230,6 +235,7 @@ class SessionState:
         pending = tuple(Candidate.from_json(candidate) for candidate in value.pop("pending", ()))
         blockers = _read_pairs(value.pop("blockers", ()))
         passed = _read_pairs(value.pop("passed", ()))
+        taken = _read_pairs(value.pop("taken", ()))
         turns = tuple(Turn.from_json(turn) for turn in value.pop("turns", ()))
         retracted = tuple((by, Candidate.from_json(candidate)) for by, candidate in value.pop("retracted", ()))
         # A later version may have stored members that this one does not know.
@@ -243,6 +249,7 @@ class SessionState:
             failures=failures,
             pending=pending,
             passed=passed,
+            taken=taken,
             turns=turns,
             retracted=retracted,
             blockers=blockers,

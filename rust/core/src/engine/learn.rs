@@ -92,9 +92,9 @@ impl Engine {
         }
     }
 
-    /// Ids of the active and waiting memories whose source is one of these messages of a session.
-    pub fn ids_from_messages(&self, session: &str, messages: &[String]) -> Result<Vec<String>> {
-        memory::ids_from_messages(&*self.enter()?.store.read()?, session, messages)
+    /// Ids of the active and waiting memories whose source is one of these messages of a session, or one from `since` on.
+    pub fn ids_from_messages(&self, session: &str, messages: &[String], since: Option<&str>) -> Result<Vec<String>> {
+        memory::ids_from_messages(&*self.enter()?.store.read()?, session, messages, since)
     }
 
     /// Write the result of a batch in one transaction.

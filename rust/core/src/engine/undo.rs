@@ -49,10 +49,12 @@ impl Engine {
     }
 
     /// Bring back the changes of an operation that were undone last; returns the changes that had taken them back.
-    pub fn redo(&self, operation: i64) -> Result<Vec<Recorded>> {
+    ///
+    /// If an id is given, these are the changes that were undone together with the last undone one of this memory.
+    pub fn redo(&self, operation: i64, id: Option<&str>) -> Result<Vec<Recorded>> {
         let shared = self.enter()?;
         let redone = shared.store.write(&shared.clock, self.writer(), |write| {
-            let undos = history::undos_of(write, operation)?;
+            let undos = history::undos_of(write, operation, id)?;
             if undos.is_empty() {
                 return Err(Error::not_found("undone operation", operation.to_string()));
             }

@@ -173,8 +173,8 @@ pub fn of_operation(connection: &Connection, operation: i64) -> Result<Vec<Recor
 /// The changes by which the last undo took an operation back, newest first. A redo turns them.
 ///
 /// They include the changes that brought back memories which the operation had replaced. What was undone on its own
-/// before the last undo is not among them, so it stays undone.
-pub fn undos_of(connection: &Connection, operation: i64) -> Result<Vec<Recorded>> {
+/// before the last undo is not among them, so it stays undone. If an id is given, the last undo is that of this memory.
+pub fn undos_of(connection: &Connection, operation: i64, id: Option<&str>) -> Result<Vec<Recorded>> {
     let own = "WHERE kind = 'undo' AND undone_by IS NULL \
                AND seq IN (SELECT undone_by FROM history WHERE operation = ?1)";
     let mut found = collect(connection, own, [operation])?;
@@ -186,7 +186,7 @@ pub fn undos_of(connection: &Connection, operation: i64) -> Result<Vec<Recorded>
     let known: FxHashSet<i64> = found.iter().map(|undo| undo.seq).collect();
     found.extend(collect(connection, brought_back, [operation])?.into_iter().filter(|undo| !known.contains(&undo.seq)));
     found.sort_by_key(|undo| std::cmp::Reverse(undo.seq));
-    let last = found.first().map(|undo| undo.operation);
+    let last = found.iter().find(|undo| id.is_none_or(|id| undo.id == id)).map(|undo| undo.operation);
     found.retain(|undo| Some(undo.operation) == last);
     Ok(found)
 }

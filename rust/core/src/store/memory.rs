@@ -87,13 +87,20 @@ pub fn due(connection: &Connection, now_ms: i64) -> Result<Vec<Memory>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Ids of the active and waiting memories whose source is one of these messages of a session, in order of their keys.
-pub fn ids_from_messages(connection: &Connection, session: &str, messages: &[String]) -> Result<Vec<String>> {
+/// Ids of the active and waiting memories whose source is one of these messages of a session, or one from `since` on, in
+/// order of their keys.
+pub fn ids_from_messages(
+    connection: &Connection,
+    session: &str,
+    messages: &[String],
+    since: Option<&str>,
+) -> Result<Vec<String>> {
     let mut statement = connection.prepare_cached(
         "SELECT id FROM memory WHERE status IN (0, 1) AND json_extract(source, '$.session') = ?1 \
-         AND json_extract(source, '$.message') IN (SELECT value FROM json_each(?2)) ORDER BY key",
+         AND (json_extract(source, '$.message') IN (SELECT value FROM json_each(?2)) \
+             OR json_extract(source, '$.message') >= ?3) ORDER BY key",
     )?;
-    let rows = statement.query_map((session, serde_json::json!(messages).to_string()), |row| row.get(0))?;
+    let rows = statement.query_map((session, serde_json::json!(messages).to_string(), since), |row| row.get(0))?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 

@@ -77,8 +77,14 @@ impl Engine {
         self.run(py, || self.core.seen_elsewhere(project.as_deref(), &what, session))
     }
 
-    fn ids_from_messages(&self, py: Python<'_>, session: &str, messages: Vec<String>) -> PyResult<Vec<String>> {
-        self.run(py, || self.core.ids_from_messages(session, &messages))
+    fn ids_from_messages(
+        &self,
+        py: Python<'_>,
+        session: &str,
+        messages: Vec<String>,
+        since: Option<&str>,
+    ) -> PyResult<Vec<String>> {
+        self.run(py, || self.core.ids_from_messages(session, &messages, since))
     }
 
     /// Id, `replaces` or `contradicts`, reason and content of the memory that a sentence would change.

@@ -94,8 +94,8 @@ impl Engine {
         changes.iter().map(|change| convert::undone_change(py, change)).collect()
     }
 
-    fn redo<'py>(&self, py: Python<'py>, operation: i64) -> PyResult<Dicts<'py>> {
-        let changes = self.run(py, || self.core.redo(operation))?;
+    fn redo<'py>(&self, py: Python<'py>, operation: i64, id: Option<&str>) -> PyResult<Dicts<'py>> {
+        let changes = self.run(py, || self.core.redo(operation, id))?;
         changes.iter().map(|change| convert::undone_change(py, change)).collect()
     }
 

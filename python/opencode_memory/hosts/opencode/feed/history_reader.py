@@ -203,7 +203,8 @@ class OpenCodeReading:
     def _note_undone(self, database: OpenCodeDatabase, head: SessionHead, page: Page, project: str | None) -> None:
         session = head.info.id
         forget_missing(self._store, session, lambda: database.message_ids(session))
-        note_undone(self._store, session, UndoneMessages(since=page.undone_since), project=project)
+        undone = UndoneMessages(since=page.undone_since, is_certain=False)
+        note_undone(self._store, session, undone, project=project)
 
     def _skip_unread(self, head: SessionHead, messages: Sequence[Message], project: str | None) -> None:
         """Mark messages of a time when learning was off, so that they are not read."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.hosts.opencode.feed.event_stream import Batch, LiveFeed
 from opencode_memory.learning.extraction.events import UndoneMessages
 from opencode_memory.learning.off_times import find_unread
-from opencode_memory.learning.undone import find_undone_since, has_pending, note_undone
+from opencode_memory.learning.undone import has_pending, is_settled, note_undone
 
 if TYPE_CHECKING:
     from opencode_memory.learning.extraction.events import SessionInfo
@@ -139,7 +139,7 @@ class LiveLearning:
         """
         self._note_undone(session, None, project)
         since = self._feed.find_undone_since(session)
-        if find_undone_since(self._store, session) != since:
+        if not is_settled(self._store, session, since):
             self._note_undone(session, UndoneMessages(since=since), project)
 
     def _skip_unread(self, batch: Batch, project: str | None) -> None:
