@@ -242,8 +242,12 @@ def test_undo_in_opencode_takes_back_what_its_messages_stored(
         until(lambda: len(learned()) == 2, "nothing was learned")
         undone = [one["info"]["id"] for one in opencode.get(f"/session/{session}/message")][2]
         opencode.post(f"/session/{session}/revert", {"messageID": undone})
-        opencode.prompt(session, "Hello")
         until(lambda: learned() == {DECISION}, "the undone decision is still there")
+        opencode.post(f"/session/{session}/unrevert", {})
+        until(lambda: len(learned()) == 2, "the redone decision did not come back")
+        opencode.post(f"/session/{session}/revert", {"messageID": undone})
+        opencode.prompt(session, "Hello")
+        until(lambda: learned() == {DECISION}, "the removed decision is still there")
 
 
 def test_plugin_starts_a_missing_server(
