@@ -250,6 +250,42 @@ def test_undo_in_opencode_takes_back_what_its_messages_stored(
         until(lambda: learned() == {DECISION}, "the removed decision is still there")
 
 
+def test_undo_in_opencode_takes_back_what_the_agents_tools_changed(
+    opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
+) -> None:
+    plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url, learning_sources="live")
+    texts = ("Deploys need the key of the vault.", "The crane has two drivers.")
+    for text in texts:
+        plugged.remember(shop, text, "fact")
+
+    def known() -> set[str]:
+        return {memory["content"] for memory in plugged.listed(shop) if memory["category"] == "fact"}
+
+    edited, stored = "Deploys need the key of the desk.", "The harbor closes at nine."
+    with plugged.served() as server, plugged.running(shop) as opencode:
+        server.until_warm()
+        until(lambda: opencode.get("/mcp").get("memory", {}).get("status") == "connected", "MCP never came")
+        ids = {memory["content"]: memory["id"] for memory in plugged.listed(shop)}
+        session = opencode.session()
+        model.script(
+            ("memory_edit_memory", {"memory_id": ids[texts[0]], "content": edited}),
+            ("memory_archive_memory", {"memory_id": ids[texts[1]]}),
+            ("memory_remember", {"content": stored, "category": "fact"}),
+            "Done.",
+            "Hello.",
+        )
+        opencode.prompt(session, "Please tidy up what you know.")
+        assert known() == {edited, stored}
+        undone = opencode.get(f"/session/{session}/message")[0]["info"]["id"]
+        opencode.post(f"/session/{session}/revert", {"messageID": undone})
+        until(lambda: known() == set(texts), "the changes of the undone message are still there")
+        opencode.post(f"/session/{session}/unrevert", {})
+        until(lambda: known() == {edited, stored}, "the redone changes did not come back")
+        opencode.post(f"/session/{session}/revert", {"messageID": undone})
+        opencode.prompt(session, "Hello")
+        until(lambda: known() == set(texts), "the changes of the removed message are still there")
+
+
 def test_plugin_starts_a_missing_server(
     opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
 ) -> None:

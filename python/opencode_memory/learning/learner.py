@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.learning.admission import admit
+from opencode_memory.learning.agent_writes import find_writes
 from opencode_memory.learning.digested import name_messages, name_summary
 from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
@@ -177,7 +178,9 @@ class Learner:
         for message in localise(fresh, work_tree):
             is_copy = message.id in copies
             state, ready = step(info, state, message, known, is_copy=is_copy)
-            state = state if is_copy else replace(state, own=state.own + 1)
+            if not is_copy:
+                written = ((message.id, *change) for change in find_writes(self._store, message))
+                state = replace(state, own=state.own + 1, written=(*state.written, *written))
             found += ready
         if is_idle:
             state, ready = end(info, state, at_ms=at_ms)

@@ -124,12 +124,14 @@ def withdraw_rejection(store: MemoryStore, *memories: Memory) -> None:
     _note(store, memories, times=-1)
 
 
-def undo(store: MemoryStore, ids: str | Sequence[str] | None = None) -> list[HistoryEntry]:
+def undo(
+    store: MemoryStore, ids: str | Sequence[str] | None = None, *, operation: int | None = None
+) -> list[HistoryEntry]:
     """Undo a change of memories, and withdraw the rejection if the change put a learned memory away.
 
     Arguments, result and errors are those of ``MemoryStore.undo``.
     """
-    undone = store.undo(ids)
+    undone = store.undo(ids, operation=operation)
     _withdraw_undone(store, undone)
     return undone
 
@@ -150,11 +152,31 @@ def redo_operation(store: MemoryStore, operation: Operation) -> list[HistoryEntr
     Result and errors are those of ``Operations.redo``.
     """
     redone = store.operations.redo(operation.operation)
-    if operation.actor is not Trust.EXTRACTED and any(kind.split(":")[0] in _PUTS_AWAY for kind, _ in operation.kinds):
-        # The last change of each is the redo itself, which knows the memory that it put away.
-        before = (store.history(change.id)[-1].before for change in redone)
-        record_rejection(store, *(memory for memory in before if memory is not None))
+    if operation.actor is not Trust.EXTRACTED and any(_puts_away(kind) for kind, _ in operation.kinds):
+        _reject_redone(store, redone)
     return redone
+
+
+def redo_of_memory(store: MemoryStore, id: str, operation: int) -> list[HistoryEntry]:
+    """Bring back the undone change of a memory by an operation, and reject again what it puts away.
+
+    Result and errors are those of ``Operations.redo``.
+    """
+    changes = [change for change in store.history(id) if change.operation == operation]
+    redone = store.operations.redo(operation, id=id)
+    if any(change.actor is not Trust.EXTRACTED and _puts_away(change.kind) for change in changes):
+        _reject_redone(store, redone)
+    return redone
+
+
+def _puts_away(kind: str) -> bool:
+    return kind.split(":", maxsplit=1)[0] in _PUTS_AWAY
+
+
+def _reject_redone(store: MemoryStore, redone: Iterable[HistoryEntry]) -> None:
+    # The last change of each is the redo itself, which knows the memory that it put away.
+    before = (store.history(change.id)[-1].before for change in redone)
+    record_rejection(store, *(memory for memory in before if memory is not None))
 
 
 def _withdraw_undone(store: MemoryStore, undone: Iterable[HistoryEntry]) -> None:
@@ -163,9 +185,7 @@ def _withdraw_undone(store: MemoryStore, undone: Iterable[HistoryEntry]) -> None
         *(
             change.before
             for change in undone
-            if change.before is not None
-            and change.kind.split(":")[0] in _PUTS_AWAY
-            and change.actor is not Trust.EXTRACTED
+            if change.before is not None and _puts_away(change.kind) and change.actor is not Trust.EXTRACTED
         ),
     )
 

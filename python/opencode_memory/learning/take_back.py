@@ -11,13 +11,14 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, NotFoundError
-from opencode_memory.models import Memory, Trust
+from opencode_memory.learning.rejections import redo_of_memory, undo
+from opencode_memory.models import HistoryEntry, Memory, Trust
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _MACHINES: Final = frozenset({Trust.EXTRACTED, Trust.AGENT})
-_UNDO_KINDS: Final = frozenset({"undo", "redo"})
+UNDO_KINDS: Final = frozenset({"undo", "redo"})
 _UPKEEP: Final = "upkeep:"
 _TEXT_KINDS: Final = frozenset({"edit", "update"})
 """Changes that replace the text of a memory, and may leave its source as it was."""
@@ -61,7 +62,7 @@ def take_back(store: MemoryStore, found: Iterable[Taken]) -> Iterator[Taken]:
         id_, operation = taken
         try:
             # Another process may have taken it back already, or a person may have edited the memory just now.
-            store.undo(id_, operation=operation)
+            undo(store, id_, operation=operation)
         except (NotFoundError, ConflictError) as error:
             _log.info("memory %s of an undone message stays: %s", id_, error)
         else:
@@ -72,7 +73,7 @@ def bring_back(store: MemoryStore, found: Iterable[Taken]) -> None:
     """Redo what ``take_back`` has undone, the last one first."""
     for id_, operation in reversed([*found]):
         try:
-            store.operations.redo(operation, id=id_)
+            redo_of_memory(store, id_, operation)
         except (NotFoundError, ConflictError) as error:
             _log.info("memory %s of a redone message stays away: %s", id_, error)
 
@@ -87,17 +88,31 @@ def find_taken(store: MemoryStore, taken: Taken) -> Memory | None:
     return changes[-1].after if changes else None
 
 
+def is_last(store: MemoryStore, taken: Taken) -> bool:
+    """Return whether an operation made the last change of a memory, apart from what the program did by itself."""
+    id_, operation = taken
+    try:
+        changes = _list_changes(store, id_)
+    except NotFoundError:
+        return False
+    return bool(changes) and changes[-1].operation == operation
+
+
+def _list_changes(store: MemoryStore, id_: str) -> list[HistoryEntry]:
+    """Return the changes that hold, apart from what the program did by itself, for example to a duplicate."""
+    return [
+        change
+        for change in store.history(id_)
+        if not change.undone and change.kind not in UNDO_KINDS and not change.kind.startswith(_UPKEEP)
+    ]
+
+
 def _find_operation(store: MemoryStore, memory: Memory) -> int | None:
     """Return the last operation that gave a memory its text; None if somebody else has changed it since its message.
 
     Several texts may be from one message: an agent stores a topic twice, or edits what it has stored.
     """
-    changes = [
-        change
-        for change in store.history(memory.id)
-        # What the program did by itself, for example to a duplicate, is nobody's change.
-        if not change.undone and change.kind not in _UNDO_KINDS and not change.kind.startswith(_UPKEEP)
-    ]
+    changes = _list_changes(store, memory.id)
     source = (memory.source.session, memory.source.message)
     for change in reversed(changes):
         if change.actor not in _MACHINES:

@@ -17,12 +17,11 @@ from opencode_memory.learning.extraction.undo import (
     split_pending,
 )
 from opencode_memory.learning.session_writes import name_message, retry_on_conflict
-from opencode_memory.learning.take_back import Taken, bring_back, find_taken, list_stored, take_back
+from opencode_memory.learning.take_back import Taken, bring_back, find_taken, is_last, list_stored, take_back
 from opencode_memory.store.learning_state import Batch
 
 if TYPE_CHECKING:
     from opencode_memory.learning.extraction.events import UndoneMessages
-    from opencode_memory.models import Memory
     from opencode_memory.store.memory_store import MemoryStore
 
 _MOST_STEPS: Final = 100
@@ -77,7 +76,17 @@ def _note(
         for memory, operation in list_stored(store, session, state.removed, since=since)
         if (memory.id, operation) not in kept
     ]
+    writers = _name_writers(state)
     active = [(memory.id, operation) for memory, operation in found]
+    active += [
+        one
+        for one, message in writers.items()
+        if one not in kept
+        and one not in active
+        and (message in state.removed or is_undone(message, since))
+        and is_last(store, one)
+    ]
+    active.sort(key=lambda one: one[1])
     versions = [memory for memory, _ in found]
     versions += [memory for one in state.taken if one not in active and (memory := find_taken(store, one)) is not None]
     gone = [memory for memory in versions if memory.source.message in state.removed]
@@ -114,27 +123,43 @@ def _note(
 
 def _settle(store: MemoryStore, session: str, state: SessionState) -> None:
     """Bring back what messages stored that were redone, and forget what was undone for good."""
-    versions = [(one, find_taken(store, one)) for one in state.taken]
-    bring_back(store, (one for one, memory in versions if memory is not None and _is_there(state, memory)))
-    over = {one for one, memory in versions if memory is None or state.undone_since is None or _is_there(state, memory)}
+    there = [one for one, message in _name_sources(store, state).items() if _is_there(state, message)]
+    bring_back(store, there)
+    over = {*there, *(state.taken if state.undone_since is None else ())}
     if not over and (state.undone_since is not None or not state.removed):
         return
 
     def close() -> None:
         version, stored = store.learning.open(session)
         now = SessionState.from_json(stored)
-        removed = now.removed
+        removed, written = now.removed, now.written
         if now.undone_since is None:
             removed = tuple(message for message in removed if message not in state.removed)
-        left = replace(now, removed=removed, taken=tuple(one for one in now.taken if one not in over))
+            written = tuple(one for one in written if one[0] not in state.removed)
+        taken = tuple(one for one in now.taken if one not in over)
+        left = replace(now, removed=removed, written=written, taken=taken)
         store.learning.write(Batch(session=session, version=version, state=left.to_json()))
 
     retry_on_conflict(close, session)
 
 
-def _is_there(state: SessionState, memory: Memory) -> bool:
-    """Return whether the message that stored a memory is neither undone nor removed."""
-    message = memory.source.message
+def _name_writers(state: SessionState) -> dict[Taken, str]:
+    """Return the message of each change that the agent's tools made."""
+    return {(id_, operation): message for message, id_, operation in state.written}
+
+
+def _name_sources(store: MemoryStore, state: SessionState) -> dict[Taken, str | None]:
+    """Return the message that stored or changed each memory that was taken back; None if its history is gone."""
+    writers = _name_writers(state)
+    sources: dict[Taken, str | None] = {}
+    for one in state.taken:
+        memory = find_taken(store, one)
+        sources[one] = writers.get(one, None if memory is None else memory.source.message)
+    return sources
+
+
+def _is_there(state: SessionState, message: str | None) -> bool:
+    """Return whether a message is neither undone nor removed."""
     return message is not None and message not in state.removed and not is_undone(message, state.undone_since)
 
 
@@ -158,8 +183,7 @@ def forget_missing(store: MemoryStore, session: str, existing: Callable[[], froz
         version, stored = store.learning.open(session)
         state = SessionState.from_json(stored)
         waiting = frozenset(candidate.message for candidate in state.pending if candidate.message)
-        stored_by = (memory.source.message for one in state.taken if (memory := find_taken(store, one)) is not None)
-        taken = frozenset(message for message in stored_by if message is not None)
+        taken = frozenset(message for message in _name_sources(store, state).values() if message is not None)
         known = waiting.union(taken, (turn.message for turn in state.turns))
         present = existing() if known else known
         missing = frozenset(message for message in known - present if message < max(present, default=""))

@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,17 @@ from support.opencode import (
 )
 
 
-def events_of(path: Path, title: str):
+def timed_events_of(path: Path, title: str):
     with OpenCodeDatabase(path) as database:
         (session,) = [head.info.id for head in database.sessions() if head.info.title == title]
         return [event for message in all_messages(database, session) for event in message.events]
+
+
+def events_of(path: Path, title: str):
+    return [
+        replace(event, begun_ms=0, ended_ms=0) if isinstance(event, ToolCall) else event
+        for event in timed_events_of(path, title)
+    ]
 
 
 def bash(command, description, **more: Any):
@@ -83,6 +91,11 @@ class TestWhatTheRealOneWrote:
             UserText(text="What did we do?"),
             AssistantText(text="We fixed adder.py and wrote NOTES.md."),
         ]
+
+    def test_calls_of_tools_have_their_times(self):
+        told = timed_events_of(FIRST_ENGINE, "Fix the failing adder test")
+        calls = [event for event in told if isinstance(event, ToolCall)]
+        assert all(0 < call.begun_ms <= call.ended_ms < call.begun_ms + 60_000 for call in calls)
 
     def test_commands_that_were_aborted_or_took_too_long_have_no_exit_code(self):
         told = events_of(FIRST_ENGINE, "Trouble")

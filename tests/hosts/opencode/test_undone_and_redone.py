@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,13 +23,14 @@ from hosts.opencode.test_undone_messages import (
     fail,
     reconnect,
 )
-from opencode_memory import MemoryStore
+from opencode_memory import MemoryStore, NotFoundError
 from opencode_memory.learning.extraction.session_state import SessionState
+from opencode_memory.learning.rejections import record_rejection
 from opencode_memory.models import Source, Status
 from opencode_memory.store.operations import Operations
 from support.learning import make_reader
 from support.opencode import FakeOpenCode
-from support.stores import open_store
+from support.stores import NOW_MS, open_store, set_clock
 
 LIFTED = "You no longer need to run `make lint` before you commit."
 ASKED = "Always run `make lint` before you commit."
@@ -144,6 +145,107 @@ def test_next_message_brings_back_what_a_redo_could_not(
         with pytest.raises(RuntimeError):
             session.undo(None)
     session.say("msg_2", NEXT)
+    assert learned(store) == [LEDGER]
+
+
+def call_tool(session: Session, message: str, change: Callable[[MemoryStore], str], store: MemoryStore) -> str:
+    """Let the agent call a tool, which changes a memory, and answer with its id. Return the id."""
+    at_ms = NOW_MS + 100 * int(message.removeprefix("msg_"))
+    set_clock(store, at_ms)
+    id_ = change(store.acting_as("agent"))
+    state = {
+        "status": "completed",
+        "input": {},
+        "output": f"Done: [{id_[-8:]}] and [0badc0de].",
+        "title": "",
+        "metadata": {},
+        "time": {"start": at_ms - 10, "end": at_ms + 10},
+    }
+    part = {"type": "tool", "tool": "memory_edit_memory", "callID": f"call_{message}", "state": state}
+    session.answer(message, part)
+    return id_
+
+
+def edit(content: str, id: str) -> Callable[[MemoryStore], str]:
+    return lambda store: store.edit(id, content=content).id
+
+
+def test_what_an_agent_changed_with_a_tool_is_taken_back_and_redone(store: MemoryStore, session: Session) -> None:
+    key = store.remember("The deploy key lies in the vault.").id
+    crane = store.remember("The crane has two drivers.").id
+    session.say("msg_1", "Please see where the key is.")
+    call_tool(session, "msg_2", edit("The deploy key lies on the desk.", key), store)
+    session.say("msg_3", "Now clean up.")
+    call_tool(session, "msg_4", edit("The deploy key lies in the drawer.", key), store)
+    call_tool(session, "msg_5", lambda store: store.delete(crane)[0], store)
+    new = call_tool(session, "msg_6", lambda store: store.remember("The lock is new.", trust="agent").id, store)
+    after = learned(store)
+    assert set(after) == {"The deploy key lies in the drawer.", "The lock is new."}
+    session.undo("msg_3")
+    assert set(learned(store)) == {"The deploy key lies on the desk.", "The crane has two drivers."}
+    session.undo("msg_1")
+    assert set(learned(store)) == {"The deploy key lies in the vault.", "The crane has two drivers."}
+    session.undo("msg_5")
+    assert set(learned(store)) == {"The deploy key lies in the drawer.", "The crane has two drivers."}
+    session.undo(None)
+    assert set(learned(store)) == set(after)
+    session.undo("msg_3")
+    session.go_on("msg_3", "msg_4", "msg_5", "msg_6", message="msg_7", text=NEXT)
+    assert set(learned(store)) == {"The deploy key lies on the desk.", "The crane has two drivers."}
+    assert taken(store) == ()
+    with pytest.raises(NotFoundError):
+        store.get(new)
+
+
+def test_change_of_which_opencode_tells_after_the_undo_is_taken_back(store: MemoryStore, session: Session) -> None:
+    key = store.remember("The deploy key lies in the vault.").id
+    session.say("msg_1", "Please see where the key is.")
+    session.undo("msg_1")
+    call_tool(session, "msg_2", edit("The deploy key lies on the desk.", key), store)
+    assert learned(store) == ["The deploy key lies in the vault."]
+    session.undo(None)
+    assert learned(store) == ["The deploy key lies on the desk."]
+
+
+def test_change_of_a_person_or_another_agent_stays(store: MemoryStore, session: Session) -> None:
+    key = store.remember("The deploy key lies in the vault.").id
+    lock = store.remember("The lock is new.").id
+    session.say("msg_1", "Please see where the key is.")
+    call_tool(session, "msg_2", edit("The deploy key lies on the desk.", key), store)
+    store.edit(key, content="The deploy key lies in my pocket.")
+    set_clock(store, NOW_MS + 5_000)
+    store.acting_as("agent").edit(lock, content="The lock is old.")
+    call_tool(session, "msg_4", lambda _: lock, store)
+    session.undo("msg_1")
+    session.go_on("msg_1", "msg_2", "msg_4", message="msg_5", text=NEXT)
+    assert set(learned(store)) == {"The deploy key lies in my pocket.", "The lock is old."}
+
+
+def test_statement_that_an_agent_deleted_can_be_learned_again_after_the_undo(
+    store: MemoryStore, session: Session
+) -> None:
+    session.say("msg_1", LEDGER)
+    rest(store)
+    [memory] = store.list(project="*")
+    session.say("msg_2", "Delete what you know of the ledger.")
+
+    def delete(agent: MemoryStore) -> str:
+        record_rejection(agent, memory)
+        agent.delete(memory.id)
+        return memory.id
+
+    call_tool(session, "msg_3", delete, store)
+    assert learned(store) == []
+    session.undo("msg_2")
+    assert learned(store) == [LEDGER]
+    session.undo(None)
+    session.say("msg_4", LEDGER)
+    rest(store, after_ms=LATER_MS)
+    assert learned(store) == []
+    session.undo("msg_2")
+    session.undo("msg_1")
+    session.go_on("msg_1", "msg_2", "msg_3", "msg_4", message="msg_5", text=LEDGER)
+    rest(store, after_ms=2 * LATER_MS)
     assert learned(store) == [LEDGER]
 
 

@@ -77,7 +77,11 @@ class Session:
 
     def edit(self, message: str, file: Path, text: str = "") -> None:
         """Let the agent edit a file, and end its turn with a text."""
-        done = {**edit_of(file), "id": "prt_edit", "messageID": message, "sessionID": SESSION}
+        self.answer(message, edit_of(file), text)
+
+    def answer(self, message: str, call: dict[str, Any], text: str = "") -> None:
+        """Let the agent call a tool, and end its turn with a text."""
+        done = {**call, "id": "prt_edit", "messageID": message, "sessionID": SESSION}
         told = {"id": "prt_told", "messageID": message, "sessionID": SESSION, "type": "text", "text": text}
         info = {"id": message, "sessionID": SESSION, "role": "assistant", "time": {"created": NOW_MS + 3}}
         ended = {**info, "finish": "stop", "time": {"created": NOW_MS + 3, "completed": NOW_MS + 4}}

@@ -47,6 +47,8 @@ class ToolCall:
         exit: Exit code of a shell command; None for other tools, and if the command was aborted or timed out.
         output: Output of the call.
         error: Error message, if the call failed.
+        begun_ms: When it began, in UTC milliseconds; 0 if that is not known.
+        ended_ms: When it ended; 0 if that is not known.
     """
 
     tool: str
@@ -55,6 +57,8 @@ class ToolCall:
     exit: int | None = None
     output: str = ""
     error: str = ""
+    begun_ms: int = 0
+    ended_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

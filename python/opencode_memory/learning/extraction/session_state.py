@@ -18,6 +18,7 @@ MOST_REMOVED: Final = 1000
 MOST_SAID: Final = 3000
 MOST_BLOCKERS: Final = 20
 MOST_TURNS: Final = 10
+MOST_WRITTEN: Final = 100
 LONGEST_TEXT: Final = 1500
 MOST_OF_ONE: Final = 10
 LONGEST_NAME: Final = 200
@@ -131,6 +132,7 @@ class SessionState:
         pending: Candidates that the user's next message may still retract.
         undone_since: Id of the first message that the user has undone and may redo; None if there is none.
         removed: Ids of undone messages that were removed, until what they stored is taken back.
+        written: Changes of memories by the agent's tools, the newest last: the message, the memory, the operation.
         taken: Memories of undone messages that were taken back and that a redo brings back, each with the number of the
             operation that stored it.
         injected: Hashes of memories that were injected into the session.
@@ -161,6 +163,7 @@ class SessionState:
     pending: tuple[Candidate, ...] = field(default=())
     undone_since: str | None = None
     removed: tuple[str, ...] = ()
+    written: tuple[tuple[str, str, int], ...] = ()
     taken: tuple[tuple[str, int], ...] = ()
     injected: tuple[int, ...] = ()
     proposed: tuple[int, ...] = ()
@@ -185,6 +188,7 @@ class SessionState:
             turns=turns,
             retracted=tuple((by, one) for by, one in self.retracted[-MOST_OF_ONE:] if turns and by >= turns[0].message),
             removed=self.removed[-MOST_REMOVED:],
+            written=self.written[-MOST_WRITTEN:],
             taken=self.taken[-MOST_REMOVED:],
             goal=self.goal[:LONGEST_TEXT],
             outcome=self.outcome[:LONGEST_TEXT],
@@ -223,6 +227,7 @@ class SessionState:
             **({"retracted": [(by, one.as_json()) for by, one in self.retracted]} if self.retracted else {}),
             **({"undone_since": self.undone_since} if self.undone_since else {}),
             **({"removed": self.removed} if self.removed else {}),
+            **({"written": self.written} if self.written else {}),
             **({"taken": self.taken} if self.taken else {}),
         }
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -235,6 +240,7 @@ class SessionState:
         pending = tuple(Candidate.from_json(candidate) for candidate in value.pop("pending", ()))
         blockers = _read_pairs(value.pop("blockers", ()))
         passed = _read_pairs(value.pop("passed", ()))
+        written = tuple((message, id_, operation) for message, id_, operation in value.pop("written", ()))
         taken = _read_pairs(value.pop("taken", ()))
         turns = tuple(Turn.from_json(turn) for turn in value.pop("turns", ()))
         retracted = tuple((by, Candidate.from_json(candidate)) for by, candidate in value.pop("retracted", ()))
@@ -249,6 +255,7 @@ class SessionState:
             failures=failures,
             pending=pending,
             passed=passed,
+            written=written,
             taken=taken,
             turns=turns,
             retracted=retracted,

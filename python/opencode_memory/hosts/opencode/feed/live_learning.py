@@ -92,6 +92,7 @@ class LiveLearning:
             self._settle_undone(batch.session.id, project)
             self._skip_unread(batch, project)
             learned.append(self._process(batch, project, at_ms))
+            self._take_back_late(batch.session.id, project)
             if batch.ended:
                 self._ask_for_rest(batch.session, at_ms)
         return learned
@@ -140,6 +141,11 @@ class LiveLearning:
         self._note_undone(session, None, project)
         since = self._feed.find_undone_since(session)
         if not is_settled(self._store, session, since):
+            self._note_undone(session, UndoneMessages(since=since), project)
+
+    def _take_back_late(self, session: str, project: str | None) -> None:
+        """Take back what undone messages did of which OpenCode told only after the undo."""
+        if (since := self._feed.find_undone_since(session)) is not None:
             self._note_undone(session, UndoneMessages(since=since), project)
 
     def _skip_unread(self, batch: Batch, project: str | None) -> None:

@@ -126,12 +126,13 @@ def is_finished(info: Mapping[str, Any]) -> bool:
 
 def created_ms(info: Mapping[str, Any]) -> int:
     """Return the time of a message's creation in UTC milliseconds; 0 if the message has none."""
-    match info.get("time"):
-        case {"created": int() | float() as created} if (
-            0 <= created < 1 << 53
-        ):  # Largest integer that JavaScript represents exactly.
-            return int(created)
-    return 0
+    return _read_ms(info.get("time"), "created")
+
+
+def _read_ms(times: object, name: str) -> int:
+    value = times.get(name) if isinstance(times, Mapping) else None
+    # Up to the largest integer that JavaScript represents exactly.
+    return int(value) if isinstance(value, int | float) and 0 <= value < 1 << 53 else 0
 
 
 def _is_complete(
@@ -201,6 +202,8 @@ def _tool_event(tool: str, state: Mapping[str, Any]) -> Event:
         exit=state["metadata"].get("exit"),
         output=state["output"],
         error=error,
+        begun_ms=state["time"]["start"],
+        ended_ms=state["time"]["end"],
     )
 
 
@@ -213,6 +216,7 @@ def _parse_end_state(state: Mapping[str, Any]) -> dict[str, Any]:
         "output": truncate(_clean_text(state.get("output"))),
         "error": truncate(_clean_text(state.get("error"))),
         "metadata": {"exit": code} if isinstance(code, int) and not isinstance(code, bool) else {},
+        "time": {name: _read_ms(state.get("time"), name) for name in ("start", "end")},
     }
 
 
