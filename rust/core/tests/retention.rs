@@ -5,6 +5,7 @@
 mod support;
 
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use opencode_memory_core::engine::Batch;
@@ -137,4 +138,27 @@ fn change_log_is_trimmed_if_only_filter_columns_change() {
     let report = support::assert_clean(&engine);
     assert_eq!(report.lexical_documents, 5_000);
     assert_eq!(engine.stats().expect("numbers").graph_vectors, 5_000);
+}
+
+/// SQLite empties the WAL only when no reader needs it, and keeps all writers waiting meanwhile.
+#[test]
+fn long_read_beside_the_maintenance_does_not_stop_writers() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..1);
+    let connect = || rusqlite::Connection::open(dir.path().join("store.db")).expect("a store");
+    let reader = connect();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM memory").expect("a snapshot");
+    remember(&engine, 1..2); // The snapshot does not have it.
+    let writer = connect();
+    // A quarter of the time that a write of the engine waits.
+    writer.busy_timeout(Duration::from_secs(5)).expect("a timeout");
+    thread::scope(|scope| {
+        let maintenance = scope.spawn(|| maintain(&engine, 1));
+        while !maintenance.is_finished() {
+            writer.execute_batch("BEGIN IMMEDIATE; COMMIT").expect("the maintenance does not hold the write lock");
+        }
+        maintenance.join().expect("maintained");
+    });
+    reader.execute_batch("COMMIT").expect("the snapshot was held until now");
 }

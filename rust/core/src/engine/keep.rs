@@ -14,7 +14,7 @@ use crate::index::lexical::{self, Lexical};
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::platform;
 use crate::store::embedding::Model;
-use crate::store::{Snapshot, backup, check, counts, embedding, history, retention, traces, usage};
+use crate::store::{Snapshot, backup, check, counts, embedding, history, purge, retention, traces, usage};
 
 /// Days for which a deleted memory can be restored.
 const RETENTION_DAYS: i64 = 30;
@@ -210,7 +210,7 @@ impl Engine {
         })?;
         let found = traces::find(&*shared.store.read()?)?;
         shared.store.write(&shared.clock, self.writer(), |write| write.delete_traces(&found))?;
-        shared.store.truncate_wal()?;
+        shared.store.truncate_wal(purge::UPKEEP_WAIT)?;
         Ok(cleaned)
     }
 }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::{Error, Result};
 
 /// How long a write waits for another process's transaction; bulk imports commit far more often than this.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 const BUSY_POLL: Duration = Duration::from_millis(5);
 
 /// The access that the file system allows.

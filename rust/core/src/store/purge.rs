@@ -1,11 +1,23 @@
 //! Permanent erasure: rows, history, vectors, links, free pages and the WAL.
 
+use std::thread;
+use std::time::{Duration, Instant};
+
 use super::change::Op;
+use super::connection::BUSY_TIMEOUT;
 use super::history::{self, Said};
 use super::quoted::Quoted;
 use super::traces::UNUSED;
 use super::{Store, WriteTx, memory};
 use crate::error::{Error, Result};
+
+/// How long an attempt of the maintenance to empty the WAL waits for the readers of older states. All writers wait
+/// meanwhile.
+pub const UPKEEP_WAIT: Duration = Duration::from_millis(250);
+/// The same for a purge, which is rare, and whose text should not stay in the WAL. No write may give up meanwhile.
+const PURGE_WAIT: Duration = Duration::from_secs(5);
+/// Time for the writers between two attempts.
+const WRITERS_TURN: Duration = Duration::from_millis(250);
 
 impl WriteTx<'_> {
     /// Remove every trace of memories from the tables; returns how many of the ids were known.
@@ -56,7 +68,7 @@ impl Store {
             connection.pragma_update(None, "secure_delete", false)?;
             Ok(())
         })?;
-        if self.truncate_wal()? {
+        if self.truncate_wal(PURGE_WAIT)? {
             Ok(())
         } else {
             Err(Error::Busy { attempted: "empty the WAL of".into(), path: self.file().to_owned() })
@@ -64,10 +76,27 @@ impl Store {
     }
 
     /// Fold the WAL into the file and empty it; `false` when a reader of some process still needs it.
-    pub fn truncate_wal(&self) -> Result<bool> {
+    ///
+    /// Tries several times. Each time, it waits for readers for `wait`.
+    pub fn truncate_wal(&self, wait: Duration) -> Result<bool> {
+        let begun = Instant::now();
+        while !self.try_to_truncate_wal(wait)? {
+            if begun.elapsed() > BUSY_TIMEOUT {
+                return Ok(false);
+            }
+            thread::sleep(WRITERS_TURN);
+        }
+        Ok(true)
+    }
+
+    fn try_to_truncate_wal(&self, wait: Duration) -> Result<bool> {
         self.exclusively(|connection| {
-            let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-            Ok(busy == 0)
+            // SQLite holds the write lock while it waits for readers. With the usual timeout, one long read, for example
+            // for building the graph, would stop the writers of all processes until their own timeouts end.
+            connection.busy_timeout(wait)?;
+            let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+            connection.busy_timeout(BUSY_TIMEOUT)?;
+            Ok(busy? == 0)
         })
     }
 }
