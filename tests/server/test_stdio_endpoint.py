@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from starlette.websockets import WebSocketDisconnect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 import opencode_memory
 from opencode_memory.resident.client import describe
 from opencode_memory.resident.stdio_client import ACCEPTED, describe_server
+from opencode_memory.server import stdio_endpoint
+from opencode_memory.server.stdio_endpoint import StdioEndpoint
 from support.mcp import TOKEN, Resident, World
 
 PATIENCE_SECONDS = 30
@@ -86,3 +90,45 @@ def test_strange_greeting_is_declined(server: Resident, text: str) -> None:
 def test_process_without_the_token_is_refused(server: Resident) -> None:
     with pytest.raises(InvalidStatus):
         open_socket(server, token="wrong")
+
+
+class OneMessage:
+    """The server's side of a socket whose client sends one message and disconnects."""
+
+    def __init__(self, message: str) -> None:
+        self.scope = {"headers": [(b"authorization", f"Bearer {TOKEN}".encode())]}
+        self._messages = [message]
+
+    async def accept(self) -> None:
+        """Accept the client."""
+
+    async def receive_text(self) -> str:
+        """Return the message; afterwards the client is gone."""
+        if not self._messages:
+            raise WebSocketDisconnect
+        return self._messages.pop()
+
+    async def send_text(self, text: str) -> None:
+        """Send nothing."""
+
+
+def test_client_that_comes_while_the_sdk_is_imported_waits(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+
+    async def wait_for_sdk() -> None:
+        steps.append("the server has imported the SDK")
+
+    async def serve_client(*_: Any) -> None:
+        steps.append("the client is served")
+
+    def load() -> Any:
+        steps.append("a thread imports the rest")
+        return serve_client
+
+    monkeypatch.setattr(stdio_endpoint, "_load", load)
+    endpoint = StdioEndpoint(world.state, token=TOKEN, on_refused=steps.append, wait_for_sdk=wait_for_sdk)
+    socket: Any = OneMessage(greeting(world, tmp_path))
+    anyio.run(endpoint.serve, socket)
+    assert steps == ["the server has imported the SDK", "a thread imports the rest", "the client is served"]

@@ -7,7 +7,7 @@ process serves its client itself.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -40,12 +40,16 @@ class StdioEndpoint:
         state: The state of the server.
         token: The content of the token file, which only the user can read.
         on_refused: Called with ``token`` when a process is refused.
+        wait_for_sdk: Waits until the server has imported the SDK.
     """
 
-    def __init__(self, state: ServerState, *, token: str, on_refused: OnRefused) -> None:
+    def __init__(
+        self, state: ServerState, *, token: str, on_refused: OnRefused, wait_for_sdk: Callable[[], Awaitable[None]]
+    ) -> None:
         self._state = state
         self._token = OwnerToken(token)
         self._on_refused = on_refused
+        self._wait_for_sdk = wait_for_sdk
         self._common = describe(state.config, opencode_memory.__version__) | describe_server(state.config)
         self._clients: set[_Client] = set()
 
@@ -71,6 +75,8 @@ class StdioEndpoint:
             with suppress(WebSocketDisconnect, RuntimeError):  # It may have disconnected.
                 await socket.close(_DECLINED, "this server cannot do it for the process")
             return
+        # If two threads import the SDK by different modules, each may get a module of it that is not complete yet.
+        await self._wait_for_sdk()
         serve_client = await anyio.to_thread.run_sync(_load)
         await socket.send_text(ACCEPTED)
         self._clients.add(client)
@@ -143,7 +149,7 @@ def _has(line: str, *, method: bool) -> bool:
 
 
 def _load() -> Any:
-    """Import the SDK and the tools, which takes long, so it runs on a thread and not before the first client."""
+    """Import the tools and what else they need, which takes long, so it runs on a thread when a client comes."""
     from opencode_memory.server.stdio import serve_lines  # noqa: PLC0415  see above
     from opencode_memory.server.tool_calls import ToolCalls  # noqa: PLC0415  see above
 

@@ -91,7 +91,9 @@ def build_app(
     metrics.add_gauge("mcp_sessions", "Known MCP sessions.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
     metrics.add_gauge("plugins", "Connected OpenCode plugins.", lambda: bridge.plugins)
-    stdio = StdioEndpoint(state, token=token, on_refused=metrics.refuse)
+    stdio = StdioEndpoint(
+        state, token=token, on_refused=metrics.refuse, wait_for_sdk=partial(_wait_complete, endpoints)
+    )
     in_flight = InFlight()
 
     async def settle() -> None:
@@ -133,6 +135,11 @@ def _build_endpoint(calls: ToolCalls, adopted: Described) -> McpEndpoint:
 
 def _count_sessions(endpoints: Mapping[str, McpEndpoint]) -> int:
     return sum(endpoint.sessions for endpoint in endpoints.values())
+
+
+async def _wait_complete(endpoints: Mapping[str, McpEndpoint]) -> None:
+    for endpoint in endpoints.values():
+        await endpoint.wait_complete()
 
 
 async def _drain(endpoints: Mapping[str, McpEndpoint]) -> None:
@@ -191,8 +198,7 @@ def _build_routes(
         return Response(await anyio.to_thread.run_sync(read), media_type=CONTENT_TYPE)
 
     async def report_complete() -> None:
-        for endpoint in endpoints.values():
-            await endpoint.wait_complete()
+        await _wait_complete(endpoints)
         on_complete()
 
     @asynccontextmanager
