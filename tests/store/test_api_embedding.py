@@ -318,6 +318,19 @@ def test_a_text_that_is_deleted_while_it_is_being_embedded_stays_deleted(open_st
     assert store.indexes.verify().ok
 
 
+def test_vector_that_maintenance_removes_while_texts_are_embedded_is_computed_again(open_store) -> None:
+    store, other = (open_store(project="app", embedder=WordEmbedder(), background=False) for _ in range(2))
+    memory = store.remember("first a walrus").id
+    store.indexes.embed_pending()
+    store.edit(memory, content="then a seal")
+    store.indexes.embed_pending()
+    store.undo(memory)  # No memory uses the vector of its text, until the memory is embedded again.
+    store.remember("at last an otter")
+    hooked = open_store(project="app", embedder=HookedEmbedder(lambda _: other.maintain()), background=False)
+    assert hooked.indexes.embed_pending() == 2
+    assert hooked.indexes.count_pending() == 0
+
+
 def test_closed_store_has_embedded_its_writes(open_store) -> None:
     embedder = WordEmbedder()
     store = open_store(embedder=embedder, background=True)

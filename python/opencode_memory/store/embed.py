@@ -11,7 +11,13 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import EmbeddingBudgetError, EmbeddingError, InvalidInputError, ModelNotFoundError
+from opencode_memory.errors import (
+    ConflictError,
+    EmbeddingBudgetError,
+    EmbeddingError,
+    InvalidInputError,
+    ModelNotFoundError,
+)
 from opencode_memory.store.calibration import calibrate, is_calibrated
 
 if TYPE_CHECKING:
@@ -161,7 +167,12 @@ def _embed_page(engine: Engine, embedder: Embedder, page: list[tuple[int, str]])
     vectors = embedder.embed(new)
     if len(vectors) != len(new):
         raise EmbeddingError(f"{embedder.model_id} returned {len(vectors)} vectors for {len(new)} texts")
-    stored, _ = engine.store_embeddings(
-        embedder.model_id, [(key, [(piece, row_of.get(piece)) for piece in pieces]) for key, pieces in chunks], vectors
-    )
+    memories = [(key, [(piece, row_of.get(piece)) for piece in pieces]) for key, pieces in chunks]
+    try:
+        stored, _ = engine.store_embeddings(embedder.model_id, memories, vectors)
+    except ConflictError:
+        if all(engine.known_embeddings([text for text in texts if text not in row_of])):
+            raise
+        # Another process has removed a vector that no memory used, for example that of a text that an undo restored.
+        return _embed_page(engine, embedder, page)
     return stored
