@@ -92,11 +92,22 @@ fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBu
         files::remove_if_there(&partial)?;
         return Err(connection::describe("write a copy before its migration to", &target, error));
     }
+    // Another process may have migrated the store since this one examined it. The copy of that process stays then.
+    if user_version(&partial)? != from {
+        files::remove_if_there(&partial)?;
+        return Ok(target);
+    }
     let fail = |source| Error::storage("write a copy before its migration to", &target, source);
     crate::durable::sync_file(&partial).map_err(fail)?;
     platform::rename(&partial, &target).map_err(fail)?;
     crate::durable::sync_folder_of(&target)?;
     Ok(target)
+}
+
+fn user_version(file: &Path) -> Result<i64> {
+    let copy = connection::reader(file, connection::Access::ReadOnly)?;
+    copy.pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(|error| connection::describe("read", file, error))
 }
 
 /// Call `body` with a backup of the current format: `source` itself, or a migrated copy of it in `dir`.
@@ -145,5 +156,20 @@ mod tests {
         let new = Connection::open_in_memory().expect("a store");
         schema::create(&new, 0).expect("tables");
         assert_eq!(layout(&old), layout(&new));
+    }
+
+    #[test]
+    fn late_migration_keeps_the_copy_of_the_one_that_overtook_it() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join(FILE);
+        let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/v1").join(FILE);
+        std::fs::copy(first, &file).expect("a copy");
+        let mut late = Connection::open(&file).expect("a store");
+        migrate(&mut Connection::open(&file).expect("a store"), &file, 1, 0).expect("a migration");
+        migrate(&mut late, &file, 1, 0).expect("a migration that finds nothing to do");
+        let names = std::fs::read_dir(dir.path().join(BACKUPS)).expect("a folder");
+        let names: Vec<_> = names.map(|entry| entry.expect("an entry").file_name()).collect();
+        assert_eq!(names, ["format-1.db"]);
+        assert_eq!(user_version(&dir.path().join(BACKUPS).join("format-1.db")).expect("a number"), 1);
     }
 }
