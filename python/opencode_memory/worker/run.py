@@ -21,6 +21,7 @@ from opencode_memory.errors import BusyError, ClosedError, StorageError
 from opencode_memory.platform import system
 from opencode_memory.text import clock
 from opencode_memory.text.unicode import replace_surrogates
+from opencode_memory.worker.clock_set_back import ClockWatch, bring_jobs_forward
 from opencode_memory.worker.dead_workers import free_jobs_of_dead_workers, name_worker
 from opencode_memory.worker.duty import Duty, LeaseLostError, PermanentError, PostponedError, Work
 
@@ -90,14 +91,20 @@ def run_worker(
         system().lower_priority()
     name = name_worker()
     postponements = Postponements()
-    is_first = True
+    clock_watch = ClockWatch()
+    is_first, was_set_back = True, False
     while True:
         did_something, pause = False, _LOOK_SECONDS
         by_kind = {duty.kind: duty for duty in duties if is_active(duty.kind)}
         try:
             if is_first:
                 free_jobs_of_dead_workers(store, at=now())
+                bring_jobs_forward(store, at=now())
                 is_first = False
+            was_set_back = clock_watch.was_set_back(now()) or was_set_back
+            if was_set_back:
+                bring_jobs_forward(store, at=now(), after=timedelta(0))
+                was_set_back = False
             enqueue_due_jobs(store, tuple(by_kind.values()))
             did_something = run_next_job(store, by_kind, worker=name, now=now, postponements=postponements)
         except BusyError:
