@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -54,6 +55,33 @@ def test_consolidation_prefers_written_to_learned_memories(store: MemoryStore, t
     ids = duplicates(store, *trusts)
     work_until_idle(store, maintenance_duties())
     assert [memory.id for memory in store.list()] == [ids[trusts.index(trust)]]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Never deploy the webhook service on a Friday", "Never deploy the webhook service on a Monday"),
+        ("We are blocked by the review of ticket 1442", "We are blocked by the review of ticket 5124"),
+        ("I prefer small commits in the billing code", "I prefer large commits in the billing code"),
+        ("Call parse_date from src/a.py", "Call parse_date from src/b.py"),
+    ],
+)
+def test_consolidation_keeps_near_statements_with_other_words(store: MemoryStore, first: str, second: str) -> None:
+    ids = [store.remember(said, trust="extracted").id for said in (first, second)]
+    store.indexes.embed_pending()
+    store.link(ids[1], ids[0], "similar", weight=0.99)
+    work_until_idle(store, maintenance_duties())
+    assert [store.get(memory_id).status for memory_id in ids] == [Status.ACTIVE, Status.ACTIVE]
+
+
+def test_near_statements_that_stay_do_not_hide_duplicates(store: MemoryStore) -> None:
+    older, newer = duplicates(store, "extracted", "extracted")
+    tickets = [store.remember(f"Ticket {number} is blocked", trust="extracted").id for number in range(60)]
+    for one, other in itertools.pairwise(tickets):
+        store.link(one, other, "similar", weight=1.0)
+    store.link(newer, older, "similar", weight=0.96)
+    work_until_idle(store, maintenance_duties())
+    assert (store.get(older).status, store.count()) == (Status.ARCHIVED, 61)
 
 
 def test_consolidation_leaves_a_pinned_memory(store: MemoryStore) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory._core import terms
 from opencode_memory.models import Category, Memory, Scope, Trust
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ class Pair:
     keep: Memory
     archive: Memory
     reason: str
+
+    def has_same_words(self) -> bool:
+        """Return whether both have the same words and names, in any order, apart from endings and words like "the"."""
+        kept, archived = terms(self.keep.content), terms(self.archive.content)
+        return all(sorted(one) == sorted(other) for one, other in zip(kept, archived, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ _BUDGET_SECONDS: Final = 600.0
 """Longest time between two looks at a budget of tokens, because the user may raise it."""
 _LOOK_SECONDS: Final = 60.0
 _STALE_DAYS: Final = 36_500
+_MOST_PAIRS: Final = 1000
+"""Maximum number of near pairs to look at. Pairs that stay would otherwise take the places of later duplicates."""
 _GONE: Final = frozenset({"enrich"})
 """Kinds of earlier versions that no worker does any more."""
 
@@ -136,7 +138,9 @@ def _link(work: Work) -> None:
 def _consolidate(work: Work) -> None:
     """Archive the weaker of two learned duplicates. Memories written by a user or an agent are not touched."""
     for project in (None, *work.store.projects.names()):
-        proposal = consolidation.propose(work.store, project=project, days_stale=_STALE_DAYS, at=work.at)
+        proposal = consolidation.propose(
+            work.store, project=project, days_stale=_STALE_DAYS, at=work.at, limit=_MOST_PAIRS
+        )
         learned = tuple(pair for pair in proposal.duplicates if _may_archive(work.store, pair))
         proposal = consolidation.Proposal(stale=(), duplicates=learned, contradictions=(), more=0)
         consolidation.apply(work.store, proposal, in_upkeep=True)
@@ -144,8 +148,11 @@ def _consolidate(work: Work) -> None:
 
 
 def _may_archive(store: MemoryStore, pair: consolidation.Pair) -> bool:
-    """Return whether the weaker duplicate may be archived: it was learned, and neither confirmed nor restored."""
+    """Return whether the weaker duplicate may be archived: it was learned, and neither confirmed nor restored.
+
+    "Never deploy on Fridays" is near to "Never deploy on Mondays", but both hold. So the words have to be the same.
+    """
     weaker = pair.archive
-    if not weaker.is_learned or weaker.verified_at is not None:
+    if not weaker.is_learned or weaker.verified_at is not None or not pair.has_same_words():
         return False
     return not any(was_restored(store, memory) for memory in (pair.keep, weaker))
