@@ -146,6 +146,24 @@ def test_repeated_statement_is_found_once():
     assert learn_texts(user(LEDGER), agent("ok"), user(LEDGER), agent("ok"), user(LEDGER)) == [LEDGER]
 
 
+def test_person_may_change_one_word_of_an_earlier_statement():
+    said = [f"The staging port is {port}." for port in (8080, 9090, 8080)]
+
+    assert learn_texts(*(one for text in said for one in (user(f"Remember: {text}"), agent("ok")))) == said
+
+
+def test_person_may_change_one_word_of_an_injected_memory():
+    said = [f"The staging database of the billing service listens on port {port}." for port in (5434, 5433)]
+    injected = user(f"<memory>{said[1]}</memory>\nhello")
+
+    assert learn_texts(injected, *(one for text in said for one in (user(f"Remember: {text}"), agent("ok")))) == said
+    assert learn_texts(injected, user(f"Remember: {said[1]}")) == []
+
+
+def test_repeated_statement_is_found_once_among_other_statements():
+    assert learn_texts(user(LEDGER), user(RUFF), user(LEDGER), user(RUFF)) == [LEDGER, RUFF]
+
+
 def test_compaction_releases_pending_candidates():
     assert learn_texts(user(LEDGER), Compaction(summary="…")) == [LEDGER]
 

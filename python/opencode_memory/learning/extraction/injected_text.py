@@ -45,9 +45,11 @@ def hash_triples(text: str) -> tuple[int, ...]:
 
 
 def add_texts(known: tuple[int, ...], texts: Iterable[str]) -> tuple[int, ...]:
-    """Add the hashes of texts; the oldest hashes are dropped first."""
-    fresh = [triple for text in texts for triple in hash_triples(text)]
-    return tuple(dict.fromkeys((*known, *fresh)))[-MOST_HASHES:] if fresh else known
+    """Add the hashes of texts; the oldest hashes are dropped first. A text that is said again is new again."""
+    for text in texts:
+        fresh = dict.fromkeys(hash_triples(text))
+        known = (*(triple for triple in known if triple not in fresh), *fresh)
+    return known[-MOST_HASHES:]
 
 
 def repeats(text: str, known: Iterable[int], *, least: float = REPEATS_FROM) -> bool:
@@ -55,6 +57,22 @@ def repeats(text: str, known: Iterable[int], *, least: float = REPEATS_FROM) -> 
     own = hash_triples(text)
     injected = frozenset(known)
     return bool(own) and bool(injected) and sum(triple in injected for triple in own) >= least * len(own)
+
+
+def repeats_last_words(text: str, said: tuple[int, ...]) -> bool:
+    """Return whether a text was said as it is, and nothing near to it since.
+
+    A near text shares triples, which ``add_texts`` then moves away from the others.
+
+    >>> said = add_texts((), ["The staging port is 8080.", "The staging port is 9090.", "We use tabs here."])
+    >>> repeats_last_words("The staging port is 9090.", said), repeats_last_words("The staging port is 8080.", said)
+    (True, False)
+    """
+    own = tuple(dict.fromkeys(hash_triples(text)))
+    if not own or own[0] not in said:
+        return False
+    start = said.index(own[0])
+    return said[start : start + len(own)] == own
 
 
 def strip_earlier(block: str) -> str:

@@ -43,8 +43,6 @@ from opencode_memory.learning.extraction.undo import begin_turn, forget_statemen
 from opencode_memory.models import Category
 from opencode_memory.text.pasted import strip_private
 
-_REPEATED_BY_PERSON: Final = 0.8
-"""Share of known word triples from which a statement of the person repeats an injected memory."""
 _ACTION: Final = 1500
 _OFFER_LASTS: Final = 1
 """Maximum number of user messages between an offer and the choice."""
@@ -226,16 +224,29 @@ def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
 
 
 def _is_repeated(candidate: Candidate, state: SessionState) -> bool:
-    """Return whether a candidate mostly repeats an injected memory or an earlier statement of this session."""
+    """Return whether a candidate repeats an injected memory or an earlier statement of this session.
+
+    An agent repeats what it mostly has the words of. The person may change one word: "the staging port is 9090".
+    """
     if candidate.may_repeat:
         return False
+    if candidate.is_persons:
+        return _is_repeated_by_person(candidate, state)
     # The wording of a solution is ours; its evidence comes from the session.
     text = candidate.content if candidate.category is not Category.SOLUTION else candidate.evidence
     # A statement with a topic may be repeated after another statement has replaced it.
     said = state.proposed if candidate.topic is None else ()
-    # What changes a rule repeats most of its words: "you don't have to run the linter before you commit".
-    least = _REPEATED_BY_PERSON if candidate.is_persons else injected_text.REPEATS_FROM
-    return injected_text.repeats(text, state.injected, least=least) or injected_text.repeats(text, said)
+    return injected_text.repeats(text, state.injected) or injected_text.repeats(text, said)
+
+
+def _is_repeated_by_person(candidate: Candidate, state: SessionState) -> bool:
+    text = candidate.content
+    # A statement with a topic may be repeated after another statement has replaced it.
+    if candidate.topic is None and injected_text.repeats_last_words(text, state.proposed):
+        return True
+    # A near statement since then has changed the injected memory, which the person wants back.
+    was_changed = injected_text.repeats(text, state.proposed)
+    return not was_changed and injected_text.repeats(text, state.injected, least=1.0)
 
 
 def _mark_foreign(candidate: Candidate, foreign: tuple[int, ...]) -> Candidate:
