@@ -30,6 +30,21 @@ def test_undo_leaves_what_was_learned_meanwhile(cli: CommandLine) -> None:
     assert cli.contents() == []
 
 
+def test_log_and_undo_leave_what_the_program_did_by_itself(cli: CommandLine) -> None:
+    cli.ok("remember", "We deploy on Thursdays.")
+    learned = [learn(cli, "One."), learn(cli, "Two.")]
+    with opencode_memory.open(background=False) as store:
+        upkept = store.in_one_operation()
+        for old in learned:
+            upkept.operations.archive_in_upkeep([old], f"duplicate of {old}")
+    cli.ok("remember", "We review on Fridays.")
+    cli.ok("undo")
+    assert "We deploy on Thursdays." in cli.ok("undo", "--dry-run").out
+    assert "put away" not in cli.ok("log").out
+    [line] = [line for line in cli.ok("log", "--all").out.splitlines() if "put away" in line]
+    assert "program  put away by age or as a duplicate 2 " in line
+
+
 def test_undo_leaves_other_projects(cli: CommandLine, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -64,6 +64,18 @@ def test_undo_of_the_last_operation_is_not_that_of_upkeep(store: MemoryStore) ->
     assert statuses(store) == {"one": Status.ARCHIVED}
 
 
+def test_operations_of_a_writer_leave_out_upkeep(store: MemoryStore) -> None:
+    store.remember("one", category="conversation")
+    said = last_operation(store)
+    age_all(store)
+    upkeep = last_operation(store)
+    assert [one.operation for one in store.operations.list(actor=Trust.USER)] == [said]
+    assert [one.operation for one in store.operations.list(actor=Trust.USER, undone=False)] == [said]
+    assert [one.operation for one in store.operations.list()] == [upkeep, said]
+    store.operations.undo(upkeep)
+    assert [one.operation for one in store.operations.list(actor=Trust.USER, undone=True)] == [upkeep]
+
+
 def test_undo_leaves_memories_of_the_same_upkeep_alone(store: MemoryStore) -> None:
     id = store.remember("one", category="conversation").id
     store.remember("two", category="conversation")

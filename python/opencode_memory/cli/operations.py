@@ -6,6 +6,7 @@ agents wrote is never taken back by accident.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -66,7 +67,7 @@ def log(run: Invocation, *, everything: bool, limit: int) -> int:
             (
                 str(one.operation),
                 age(one.at, at=run.started_at),
-                one.actor.writer,
+                _name_writer(one),
                 f"{_describe(one)}{' (undone)' if one.undone else ''}",
                 _text_of(one),
             )
@@ -163,7 +164,7 @@ def _is_agreed(run: Invocation, found: Operation, what: str, *, dry_run: bool, y
         run.out.json({"operation": found})
         return False
     if not run.out.as_json:
-        who = found.actor.writer
+        who = _name_writer(found)
         run.out.line(
             f"{what} operation {found.operation}, {age(found.at, at=run.started_at)} by {who}: {_describe(found)}"
         )
@@ -194,8 +195,18 @@ def _preview(run: Invocation, changes: Sequence[HistoryEntry], rest: Rest) -> in
     return DONE
 
 
+def _name_writer(operation: Operation) -> str:
+    """Name who made an operation. Upkeep has the writer of its process, but nobody asked for it."""
+    is_upkeep = all(kind.startswith("upkeep:") for kind, _ in operation.kinds)
+    return "program" if is_upkeep else operation.actor.writer
+
+
 def _describe(operation: Operation) -> str:
-    return ", ".join(f"{_DONE.get(kind.split(':')[0], kind)} {count:,}" for kind, count in operation.kinds)
+    counts: Counter[str] = Counter()
+    for kind, count in operation.kinds:
+        # Each reason is a kind of its own.
+        counts[_DONE.get(kind.split(":")[0], kind)] += count
+    return ", ".join(f"{done} {count:,}" for done, count in counts.items())
 
 
 def _text_of(operation: Operation) -> str:

@@ -67,7 +67,7 @@ pub(super) const IS_COMPARISON: &str = is_comparison!();
 
 /// Changes that the program made by itself: ageing, removal of duplicates, and comparison of vectors. Otherwise they
 /// would stop the undo of what people did before. Earlier versions archived old memories with the two reasons.
-const IS_UPKEEP: &str = concat!(
+pub(super) const IS_UPKEEP: &str = concat!(
     "(kind LIKE 'upkeep:%' \
      OR kind IN ('archive: older than 180 days', 'archive: resolved more than 90 days ago') OR ",
     is_comparison!(),

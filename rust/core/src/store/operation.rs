@@ -32,7 +32,7 @@ const CONCERNS: &str = "(?2 IS NULL \
 pub struct Wanted {
     /// A project; operations on global memories are included. `None` means every project.
     pub project: Option<String>,
-    /// A writer; `None` means every writer. What a comparison of vectors replaced in a process of the writer is not wanted.
+    /// A writer; `None` means every writer. What the program did by itself in a process of the writer is not wanted.
     pub actor: Option<Trust>,
     /// Whether operations that were taken back are wanted (`true`), or the others (`false`); `None` means all.
     pub undone: Option<bool>,
@@ -49,10 +49,11 @@ pub fn list(connection: &Connection, wanted: &Wanted, limit: usize) -> Result<Ve
         None => "",
     };
     let order = if wanted.undone == Some(true) { "max(undone_by)" } else { "operation" };
-    let comparison = history::IS_COMPARISON;
+    // A redo finds upkeep that a person has undone.
+    let others = if wanted.undone == Some(true) { history::IS_COMPARISON } else { history::IS_UPKEEP };
     let mut statement = connection.prepare_cached(&format!(
         "SELECT operation FROM history WHERE operation > 0 AND operation < ?1 AND kind NOT IN ('undo', 'redo') {state} \
-         AND (?2 IS NULL OR actor = ?2 AND NOT {comparison}) GROUP BY operation ORDER BY {order} DESC"
+         AND (?2 IS NULL OR actor = ?2 AND NOT {others}) GROUP BY operation ORDER BY {order} DESC"
     ))?;
     let before = wanted.before.unwrap_or(i64::MAX);
     let mut rows = statement.query((before, wanted.actor.map(|actor| actor as u8)))?;
