@@ -6,7 +6,7 @@ import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -66,6 +66,25 @@ def test_exception_in_a_duty_does_not_end_the_worker(store: MemoryStore, error: 
     work_until_idle(store, make_duties("task", do))
     assert done == ["good", "better"]
     assert [job.subject for job in store.jobs.list()] == ["bad"]
+
+
+def test_check_that_fails_ends_neither_the_worker_nor_other_checks(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    def fail(_: object) -> NoReturn:
+        raise PermissionError(13, "Permission denied", "/work/app")
+
+    duties = [
+        Duty(kind="bad", do=fail, is_due=fail),
+        Duty(kind="good", do=lambda work: done.append(work.job.kind), is_due=lambda _: not done),
+    ]
+    work_until_idle(store, duties)
+    assert done == ["good"]
+    [job] = store.jobs.list()
+    assert (job.kind, job.error) == ("bad", "PermissionError: [Errno 13] Permission denied: '/work/app'")
+    assert "the check for jobs (bad) failed: PermissionError" in caplog.text
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

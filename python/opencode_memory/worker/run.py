@@ -118,10 +118,27 @@ def run_worker(
 
 
 def enqueue_due_jobs(store: MemoryStore, duties: Sequence[Duty]) -> None:
-    """Queue the jobs that are due, unless a job of the kind is queued already."""
+    """Queue the jobs that are due, unless a job of the kind is queued already.
+
+    Raises:
+        BusyError: The store is busy.
+        StorageError: The store cannot be written.
+    """
     for duty in duties:
-        if duty.is_due is not None and not store.jobs.has(duty.kind) and duty.is_due(store):
+        if duty.is_due is not None and not store.jobs.has(duty.kind) and _is_due(store, duty.kind, duty.is_due):
             store.jobs.enqueue(duty.kind)
+
+
+def _is_due(store: MemoryStore, kind: str, is_due: Callable[[MemoryStore], bool]) -> bool:
+    """Return whether a job has to be queued; also if the check fails, so that the queue has the error of the job."""
+    try:
+        return is_due(store)
+    except (BusyError, ClosedError, StorageError):
+        raise
+    except Exception as error:  # noqa: BLE001  the check of one duty must not end the worker
+        reason = f"{type(error).__name__}: {_format_error(error)}"
+        _log.warning("the check for jobs (%s) failed: %s", kind, reason, exc_info=_log.isEnabledFor(logging.DEBUG))
+        return True
 
 
 class Postponements:
