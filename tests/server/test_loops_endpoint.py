@@ -101,6 +101,14 @@ def test_text_of_a_plan_is_shown(endpoint: Endpoint) -> None:
     assert (status, "no plan" in said["error"]) == (400, True)
 
 
+def test_store_that_cannot_be_read_is_answered_with_its_error(endpoint: Endpoint) -> None:
+    endpoint.submitted()
+    endpoint.world.store.close()
+    for query in ("", "&plan=0123abcd"):
+        status, said = endpoint.call("GET", query=query)
+        assert (status, said["error"]) == (400, "the store is closed; open it again")
+
+
 def test_plan_is_sent_back(endpoint: Endpoint) -> None:
     plan = endpoint.submitted()
     assert endpoint.call("POST", {"plan": plan.id, "action": "send-back", "remark": "Smaller steps."})[0] == 200

@@ -53,27 +53,25 @@ class LoopsEndpoint:
         """
         if not self._token.is_in(request.scope):
             return refuse_without_token()
-        directory = request.query_params.get("directory", "")
-        if request.method == "GET" and (plan := request.query_params.get("plan")) is not None:
-            try:
+        directory, plan = request.query_params.get("directory", ""), request.query_params.get("plan")
+        try:
+            if request.method == "POST":
+                return JSONResponse({"said": await self._take(request, directory)})
+            if plan is not None:
                 return JSONResponse({"text": await anyio.to_thread.run_sync(self._show, directory, plan)})
-            except OpencodeMemoryError as error:
-                return _refuse(error)
-        if request.method == "GET":
             return JSONResponse(await anyio.to_thread.run_sync(self._list, directory))
+        except OpencodeMemoryError as error:
+            return _refuse(error)
+
+    async def _take(self, request: Request, directory: str) -> str:
+        """Do what a person chose, if the request says anything, and wake the keeper. Return what was done."""
         try:
             asked = await request.json()
         except (ValueError, RecursionError):
             asked = None
-        if asked:
-            try:
-                said = await anyio.to_thread.run_sync(self._act, directory, asked)
-            except OpencodeMemoryError as error:
-                return _refuse(error)
-        else:
-            said = ""
+        said = await anyio.to_thread.run_sync(self._act, directory, asked) if asked else ""
         self._keeper.wake()
-        return JSONResponse({"said": said})
+        return said
 
     def _show(self, directory: str, plan: str) -> str:
         """Return the text of a plan; a long one is cut."""
