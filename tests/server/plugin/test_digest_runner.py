@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from opencode_memory.errors import BusyError
 from opencode_memory.hosts.opencode.contract import DIGEST_AGENT
-from opencode_memory.learning.digest.queue import DigestQueue, Entry
+from opencode_memory.learning.digest.queue import DigestQueue, Due, Entry
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.server.plugin import digest_runner
 from opencode_memory.server.plugin.child_session import TITLE
@@ -263,6 +264,28 @@ def test_messages_of_the_child_do_not_end_its_digest(tmp_path: Path) -> None:
         assert plugin.offered("msg_9", "Digest this.", session=CHILD) == {}
         opencode.leave.set()
         until(lambda: stored(world) != [])
+
+
+def test_store_that_is_busy_when_the_lease_is_renewed_does_not_end_the_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewed: list[Due] = []
+
+    def renew(_: DigestQueue, due: Due, *, lease_seconds: float) -> None:
+        renewed.append(due)
+        if len(renewed) == 1:
+            raise BusyError("another process writes")
+
+    for name in ("_LEASE_SECONDS", "_LEAST_LEASE_SECONDS"):
+        monkeypatch.setattr(digest_runner, name, 0.02)
+    monkeypatch.setattr(DigestQueue, "renew", renew)
+    with connect(tmp_path) as (world, opencode, plugin):
+        rest(world, plugin)
+        assert opencode.asks.wait(30)
+        until(lambda: len(renewed) > 1)
+        opencode.leave.set()
+        until(lambda: ITEM["text"] in stored(world))
+        assert len(opencode.prompts) == 1
 
 
 def test_lost_connection_counts_as_an_attempt(tmp_path: Path) -> None:
