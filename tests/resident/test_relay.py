@@ -191,6 +191,24 @@ def test_link_that_ends_during_the_handshake_is_replaced(client: Client) -> None
     assert client.hear()["result"] == "found"
 
 
+def test_process_ends_if_no_server_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes: SimpleQueue[int] = SimpleQueue()
+
+    def fail() -> FakeLink:
+        raise FileNotFoundError(2, "No such file or directory", "/old/bin/python")
+
+    monkeypatch.setattr(os, "_exit", codes.put)
+    link = FakeLink()
+    read, write = os.pipe()
+    with os.fdopen(read, "rb") as source, os.fdopen(write, "wb") as client:
+        running = threading.Thread(target=Relay(link, fail, io.BytesIO()).run, args=(source,))
+        running.start()
+        link.end()
+        assert codes.get(timeout=PATIENCE_SECONDS) == 1
+        client.close()
+        running.join(PATIENCE_SECONDS)
+
+
 def test_end_of_input_waits_for_answers(client: Client) -> None:
     first = client.links[0]
     client.say(CALL)

@@ -8,6 +8,7 @@ the client again, so the client notices nothing else.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -29,6 +30,7 @@ LONGEST_LINE: Final = 32 * 1024 * 1024
 _INTERNAL_ERROR: Final = -32603
 _TOO_LARGE: Final = -32600
 _DRAIN_SECONDS: Final = 10.0
+_log: Final = logging.getLogger(__name__)
 _LOST: Final = (
     "the memory server ended before it answered, so it is unknown whether the call was carried out; call again"
 )
@@ -195,6 +197,14 @@ class Relay:
             return  # The reading thread notices as well, and answers what is pending.
 
     def _read(self) -> None:
+        try:
+            self._pass_back()
+        except Exception:  # noqa: BLE001  an upgrade, for example, has removed the program of a local server
+            # Without this thread, the client would wait for its answers for ever. So let it see the end.
+            _log.exception("no server takes over, so the process ends")
+            os._exit(1)
+
+    def _pass_back(self) -> None:
         while True:
             for line in self._link:
                 message = _parse(line)
