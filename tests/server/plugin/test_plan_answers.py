@@ -30,7 +30,7 @@ def plan(context: PluginContext) -> Plan:
     return plans.submit(plans.write(PLAN, at=clock.now(), session="ses_1").plan)
 
 
-def asked(*labels: str, session: str = "ses_1") -> dict[str, Any]:
+def asked(*labels: object, session: str = "ses_1") -> dict[str, Any]:
     options = [{"label": label, "description": ""} for label in labels or LABELS]
     properties = {"id": "que_1", "sessionID": session, "questions": [{"question": "How?", "options": options}]}
     return {"type": "question.asked", "properties": properties}
@@ -77,6 +77,7 @@ def test_answer_that_cannot_be_carried_out_is_told(world: World, server: Residen
         [asked(session="ses_2"), replied("New session")],
         [asked(session="ses_2"), replied("New session", session="ses_2")],
         [{"type": "question.asked", "properties": {"id": "que_1", "questions": None}}, replied("New session")],
+        [asked(["New session"]), replied("New session")],
         [{"type": "question.asked"}, 3, None],
     ],
 )

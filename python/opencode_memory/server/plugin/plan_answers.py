@@ -72,8 +72,8 @@ class PlanQuestions:
                     yield session, LABELS[label]
 
 
-def _labels(options: list[Any]) -> set[Any]:
-    return {option.get("label") if isinstance(option, Mapping) else None for option in options}
+def _labels(options: list[Any]) -> set[str]:
+    return {str(option.get("label")) if isinstance(option, Mapping) else "" for option in options}
 
 
 def _approve(context: PluginContext, session: str, mode: Mode) -> Answered | None:
