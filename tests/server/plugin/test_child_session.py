@@ -141,6 +141,16 @@ def test_failure_of_the_model_is_an_error_and_the_child_is_deleted(
     assert opencode.sessions == {}
 
 
+@pytest.mark.parametrize("before", ["", "x" * 270], ids=["whole", "cut"])
+def test_secret_in_the_reason_of_a_failure_is_left_out(before: str) -> None:
+    message = f"{before} wrong key: ghp_0123456789abcdefghijABCDEFGHIJ012345"
+    opencode = Instance(reply=answer(error={"name": "APIError", "data": {"message": message}}))
+    with pytest.raises(ModelError) as failed:
+        opencode.request()
+    assert "wrong key" in str(failed.value)
+    assert "ghp_" not in str(failed.value)
+
+
 def test_repeated_request_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_session, "_WATCH_SECONDS", 0.01)
     opencode = Instance(state={"type": "retry", "attempt": 1, "message": "Cannot connect to API"})

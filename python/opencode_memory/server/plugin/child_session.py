@@ -13,10 +13,12 @@ from typing import Any, Final
 
 import anyio
 
+from opencode_memory._core import redact
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.contract import DIGEST_AGENT, OWN_TITLE
 from opencode_memory.server.plugin.json_rpc import DisconnectedError, RemoteError
 from opencode_memory.server.plugin.opencode_client import NotThereError, OpenCode, find_texts, session_path
+from opencode_memory.text.unicode import replace_surrogates
 
 TITLE: Final = f"{OWN_TITLE}digest"
 _NO_TOOLS: Final = [{"permission": "*", "pattern": "*", "action": "deny"}]
@@ -215,9 +217,10 @@ def _read_answer(answer: Any, model: Model) -> Answer:
 
 
 def _shorten(reason: object) -> str:
-    """Return the first line of OpenCode's reason. Later lines may contain texts of the session."""
+    """Return the first line of OpenCode's reason, without secrets. Later lines may contain texts of the session."""
     lines = str(reason or "it failed").splitlines()
-    return lines[0][:_LONGEST_REASON] if lines else "it failed"
+    # Providers quote the key that they refuse. Redact before truncating, because a truncated secret looks like none.
+    return redact(replace_surrogates(lines[0]))[0][:_LONGEST_REASON] if lines else "it failed"
 
 
 def _count_tokens(tokens: Any) -> int:
