@@ -18,7 +18,7 @@ import pytest
 
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
-from opencode_memory.server.guards import supports_owner_check
+from opencode_memory.resident.peer_owner import supports_owner_check
 from opencode_memory.server.listening import Access, bind, decide_access, is_loopback
 from opencode_memory.server.server_state import Background
 from opencode_memory.server.web import BODY_LIMIT

@@ -8,7 +8,6 @@ from datetime import datetime
 from opencode_memory.loops.model import Loop, LoopState, Place, Step, StepKind
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
-from opencode_memory.text.formatting import format_count
 
 _DOING = {
     StepKind.PREPARE: "preparing",
@@ -69,8 +68,3 @@ def describe_step(step: Step, loop: Loop) -> str:
     missing = outcome.get("missing_model")
     model = "" if missing is None else f" (OpenCode has no model {one_line(str(missing), 100)}; its default was used)"
     return f"{step.number}. {step.kind} (iteration {step.iteration}): {one_line(said, 300)}{model}"
-
-
-def count_open(number: int) -> str:
-    """Return a number of open findings in words."""
-    return format_count(number, "open finding")

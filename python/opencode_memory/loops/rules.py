@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-NO_PUSH: Final = "loop-does-not-push"
 _DENIED_TOOLS: Final = (
     "question",
     "doom_loop",

@@ -80,7 +80,6 @@ def format_list(
     at: datetime,
     project: str | None,
     compact: bool = False,
-    numbered: bool = True,
     more: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
     """Render a list of memories with an excerpt below each, or on the same line if ``compact``.
@@ -90,16 +89,11 @@ def format_list(
         at: The current time.
         project: The project of the reader, which is not repeated for each memory.
         compact: Whether to render one line for each memory.
-        numbered: Whether to number the memories.
         more: Remarks on a memory, by its id.
     """
     lines = []
     for number, memory in enumerate(memories, start=1):
-        head = (
-            f"{number}. {format_facts(memory, at=at, project=project)}"
-            if numbered
-            else format_facts(memory, at=at, project=project)
-        )
+        head = f"{number}. {format_facts(memory, at=at, project=project)}"
         remarks = [f"({one_line(remark, EXCERPT_BYTES)})" for remark in more.get(memory.id, ())]
         if compact:
             lines.append(" ".join([f"{head}: {one_line(memory.content)}", *remarks]))
@@ -148,8 +142,3 @@ def _source_data(memory: Memory) -> dict[str, Any]:
 def join_lines(*parts: str | None, separator: str = "\n") -> str:
     """Join the parts that are neither None nor empty."""
     return separator.join(part for part in parts if part)
-
-
-def quote_names(names: Sequence[str]) -> str:
-    """Render names in quotes, separated by commas."""
-    return ", ".join(f'"{name}"' for name in names)

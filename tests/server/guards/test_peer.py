@@ -21,8 +21,14 @@ from typing import Any
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from opencode_memory.resident.peer_owner import SocketEntry, find_by_netlink, find_in_proc
-from opencode_memory.server.guards import find_owner, guarded_protocol, supports_owner_check
+from opencode_memory.resident.peer_owner import (
+    SocketEntry,
+    find_by_netlink,
+    find_in_proc,
+    find_owner,
+    supports_owner_check,
+)
+from opencode_memory.server.guards import guarded_protocol
 from support.asgi import Echo
 from support.http_server import PROTOCOLS, HttpServer, read_response
 

@@ -39,8 +39,7 @@ class FolderModel:
         graph: The ONNX file.
         tokenizer: The file of the ``tokenizers`` library.
         pooling: How a vector is made of those of the tokens.
-        hidden: Length of the model's own vectors.
-        dimension: Length of the vectors here; shorter ones are the beginning of the model's own (Matryoshka).
+        dimension: Length of the vectors; shorter ones are the beginning of the model's own (Matryoshka).
         window: Most tokens that the model reads at once.
         query_prefix: Text in front of each query.
         text_prefix: Text in front of each text.
@@ -51,7 +50,6 @@ class FolderModel:
     graph: Path
     tokenizer: Path
     pooling: Pooling
-    hidden: int
     dimension: int
     window: int
     query_prefix: str
@@ -98,7 +96,6 @@ def read_folder(config: EmbeddingConfig) -> FolderModel:
         graph=graph,
         tokenizer=tokenizer,
         pooling=pooling,
-        hidden=hidden,
         dimension=dimension,
         window=_window(folder, about),
         query_prefix=query_prefix,

@@ -63,7 +63,6 @@ class Sentence:
         is_question: Whether it is a question.
         is_aside: Whether it is a side remark, unrelated to the current task.
         number: Index in the message, starting at 0.
-        is_item: Whether it is a list item.
     """
 
     text: str
@@ -71,7 +70,6 @@ class Sentence:
     is_question: bool
     is_aside: bool
     number: int
-    is_item: bool = False
 
 
 _AUXILIARY: Final = (
@@ -101,12 +99,11 @@ def split_sentences(text: str) -> tuple[Sentence, ...]:
     for raw in text.split("\n"):
         line = _BLANKS.sub(" ", raw)[:_LONGEST_LINE]
         for entry in _split_list(line):
-            is_item = bool(_LIST_MARK.match(entry))
             for piece, is_aside in _split_asides(_LIST_MARK.sub("", entry)):
                 if not re.search(r"[^\W\d_]", piece):
                     continue
                 core = _OPENING.sub("", piece).strip()
-                found.append(Sentence(piece, core or piece, is_question(piece, core), is_aside, len(found), is_item))
+                found.append(Sentence(piece, core or piece, is_question(piece, core), is_aside, len(found)))
     return tuple(found)
 
 

@@ -9,7 +9,6 @@ rebinding and foreign pages), ``rate``, ``key``, ``body``. No guard reads ``X-Fo
 spoof its address. The HTTP server must not read it either (uvicorn: ``proxy_headers=False``).
 """
 
-from opencode_memory.resident.peer_owner import find_owner, supports_owner_check
 from opencode_memory.server.guards.body import BodyLimit
 from opencode_memory.server.guards.fence import Fence, default_hosts, default_origins
 from opencode_memory.server.guards.header_deadline import limited_protocol
@@ -26,8 +25,6 @@ __all__ = [
     "RateLimit",
     "default_hosts",
     "default_origins",
-    "find_owner",
     "guarded_protocol",
     "limited_protocol",
-    "supports_owner_check",
 ]

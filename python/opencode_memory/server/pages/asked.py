@@ -23,7 +23,6 @@ FILTERS: Final = ("project", "category", "status", "tag", "entity", "since", "un
 """Parameters of an address that narrow a list. The last two are days; the last is not included."""
 LONGEST: Final = 2_000
 """Characters of a parameter of an address."""
-_FIRST: Final = 0
 _MOST_PAGES: Final = 1_000_000
 
 
@@ -34,12 +33,10 @@ class Page:
     Attributes:
         template: Its template.
         values: What the template shows.
-        status: HTTP status.
     """
 
     template: str
     values: Mapping[str, Any]
-    status: int = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +86,7 @@ class Asked:
     def field(self, name: str) -> str:
         """Return a field of the form; empty if it is missing. Browsers send line breaks as CRLF; they become LF."""
         given = self.form.get(name, ())
-        return given[_FIRST].replace("\r\n", "\n").replace("\r", "\n") if given else ""
+        return given[0].replace("\r\n", "\n").replace("\r", "\n") if given else ""
 
     def changed_field(self, name: str, value: str) -> str | None:
         """Return a field of the form, without blanks around it; None if it is as the form showed it.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opencode_memory.errors import ConflictError, NotFoundError
-from opencode_memory.models import Category, HistoryEntry, Hit, Memory, Status, Trust
+from opencode_memory.models import Category, HistoryEntry, Hit, Memory, Status
 from opencode_memory.server.pages.asked import FILTERS, Asked, Page, project_names
 
 _PAGE: Final = 50
@@ -101,7 +101,6 @@ def choices(asked: Asked) -> dict[str, Any]:
         "projects": project_names(asked.store),
         "categories": list(Category),
         "statuses": list(Status),
-        "trusts": list(Trust),
     }
 
 

@@ -154,12 +154,12 @@ class _Site:
             if isinstance(made, Redirect):
                 return RedirectResponse(made.path, status_code=_SEE_OTHER, headers=dict(HEADERS))
             values = {**made.values, "asked": asked, "path": path}
-            return self._render(made.template, values, made.status, visit=asked.visit)
+            return self._render(made.template, values, 200, visit=asked.visit)
         except OpencodeMemoryError as error:
             status = next((number for kind, number in _STATUSES if isinstance(error, kind)), _UNAVAILABLE)
             if status == _UNAVAILABLE:
                 _log.warning("the page %s failed: %s", path, error)
-            return self._refuse(str(error), status, hint=getattr(error, "hint", None), visit=asked.visit)
+            return self._refuse(str(error), status, hint=error.hint, visit=asked.visit)
 
     def _refuse(self, text: str, status: int, *, hint: str | None = None, visit: Visit | None = None) -> Response:
         return self._render("problem.html", {"text": text, "hint": hint, "path": ""}, status, visit=visit)
