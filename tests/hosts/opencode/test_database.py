@@ -354,7 +354,7 @@ class TestReadMessages:
             "ses_2", "msg_second", "user", {"text": "Said later.", "time": {"created": 2_000}}, seq=1, at=2_000
         )
         wanted = {"ses_1": ["msg_ses_1", "msg_unknown"], "ses_2": ["msg_second", "msg_ses_2"]}
-        found = database.read_messages(wanted, now_ms=LONG_AFTER_MS)
+        found, _ = database.read_messages(wanted, now_ms=LONG_AFTER_MS)
         assert {place: said([message]) for place, message in found.items()} == {
             ("ses_1", "msg_ses_1"): ["Said in ses_1."],
             ("ses_2", "msg_ses_2"): ["Said in ses_2."],
@@ -365,13 +365,13 @@ class TestReadMessages:
         for session in ("ses_1", "ses_2"):
             opencode.session(session)
         opencode.user("ses_1", "msg_1", "Said in the first.", at=1_000)
-        assert database.read_messages({"ses_2": ["msg_1"]}, now_ms=LONG_AFTER_MS) == {}
+        assert database.read_messages({"ses_2": ["msg_1"]}, now_ms=LONG_AFTER_MS)[0] == {}
 
     def test_message_with_very_many_parts_leaves_room_for_those_of_others(self, opencode, database):
         opencode.session("ses_1")
         info = {"role": "user", "time": {"created": 1_000}}
         opencode.message("ses_1", "msg_1", info, [{"type": "text", "text": "much"}] * 2_100, at=1_000)
         opencode.user("ses_1", "msg_2", "Said beside it.", at=2_000)
-        found = database.read_messages({"ses_1": ["msg_1", "msg_2"]}, now_ms=LONG_AFTER_MS)
+        found, _ = database.read_messages({"ses_1": ["msg_1", "msg_2"]}, now_ms=LONG_AFTER_MS)
         assert said([found["ses_1", "msg_2"]]) == ["Said beside it."]
         assert len(found["ses_1", "msg_1"].events) == 2_000

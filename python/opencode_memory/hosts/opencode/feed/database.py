@@ -156,29 +156,21 @@ class OpenCodeDatabase:
 
         return self._reader.ask(ids)
 
-    def read_messages(self, wanted: Mapping[str, Collection[str]], *, now_ms: int) -> dict[tuple[str, str], Message]:
-        """Return messages by session and id; those that do not exist are left out.
+    def read_messages(
+        self, wanted: Mapping[str, Collection[str]], *, now_ms: int
+    ) -> tuple[dict[tuple[str, str], Message], dict[str, SessionInfo]]:
+        """Return messages by session and id, and their sessions by id; what does not exist is left out.
 
         Args:
             wanted: Ids of messages by session.
             now_ms: The current time, in UTC milliseconds.
         """
-        return self._reader.ask(partial(self._messages, wanted=wanted, now_ms=now_ms))
-
-    def read_messages_with_infos(
-        self, wanted: Mapping[str, Collection[str]], *, now_ms: int
-    ) -> tuple[dict[tuple[str, str], Message], dict[str, SessionInfo]]:
-        """Return messages as ``read_messages`` does, and their sessions, in one step."""
 
         def read(connection: sqlite3.Connection) -> tuple[dict[tuple[str, str], Message], dict[str, SessionInfo]]:
-            messages = self._messages(connection, wanted=wanted, now_ms=now_ms)
+            messages = read_some(connection, self._schema(connection).engines, wanted, now_ms=now_ms)
             return messages, self._infos(connection, [*wanted])
 
         return self._reader.ask(read)
-
-    def find_infos(self, sessions: Collection[str]) -> dict[str, SessionInfo]:
-        """Return these sessions, by id; those that do not exist are left out."""
-        return self._reader.ask(partial(self._infos, names=list(sessions)))
 
     def _schema(self, connection: sqlite3.Connection) -> Schema:
         schema = self._schemas.of(connection, self._reader.identity)
@@ -189,11 +181,6 @@ class OpenCodeDatabase:
             error.hint = "`opencode db path` says where OpenCode keeps it"
             raise error
         return schema
-
-    def _messages(
-        self, connection: sqlite3.Connection, *, wanted: Mapping[str, Collection[str]], now_ms: int
-    ) -> dict[tuple[str, str], Message]:
-        return read_some(connection, self._schema(connection).engines, wanted, now_ms=now_ms)
 
     def _find_undone(self, connection: sqlite3.Connection, session: str) -> str | None:
         for table, known in self._schema(connection).sessions.items():

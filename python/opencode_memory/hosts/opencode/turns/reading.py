@@ -65,7 +65,7 @@ class DatabaseTexts:
         wanted: defaultdict[str, set[str]] = defaultdict(set)
         for turn in turns:
             wanted[turn.session].add(turn.message)
-        messages, infos = database.read_messages_with_infos(wanted, now_ms=self._now_ms())
+        messages, infos = database.read_messages(wanted, now_ms=self._now_ms())
         known = {turn.session: (turn.project, infos[turn.session]) for turn in turns if turn.session in infos}
         shown = known.keys() - self._switches.find_skipped(self._store, known)
         for turn in turns:
