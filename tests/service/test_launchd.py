@@ -37,6 +37,11 @@ def test_property_list_round_trips() -> None:
     assert LAUNCHD.parse(text) == LAUNCH
 
 
+def test_command_that_shows_the_log_is_quoted() -> None:
+    logs = Launchd(home=Path("/Users/Jo Doe"), uid=501).logs
+    assert logs == "tail -f '/Users/Jo Doe/Library/Logs/opencode-memory/start.log'"
+
+
 def test_predecessor_names_are_not_used() -> None:
     assert LAUNCHD.path == Path("/Users/jo/Library/LaunchAgents/dev.opencode-memory.serve.plist")
     assert LAUNCHD.path.name not in AGENTS

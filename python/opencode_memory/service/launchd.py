@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from opencode_memory.service.launch import Launch
 from opencode_memory.service.manager import MARK, Command, Runner, ServiceState
+from opencode_memory.service.shell import follow
 
 LABEL: Final = "dev.opencode-memory.serve"
 _NO_SUCH_SERVICE: Final = 113
@@ -63,7 +64,7 @@ class Launchd:
     @property
     def logs(self) -> str:
         """Command that shows the server's output before it opens its log."""
-        return f"tail -f {self._log_folder / 'start.log'}"
+        return follow(self._log_folder / "start.log", platform="darwin")
 
     @property
     def _log_folder(self) -> Path:
