@@ -121,7 +121,9 @@ def test_lists_of_many_things_stay_small(world: World, agent: Agent) -> None:
     assert agent.ok("bulk_archive", reason="r", category="fact", dry_run=True).bytes < 1_000
     for number in range(150):
         agent.ok("kv_set", key=f"key{number}" + "k" * 400, value="v" * 1000)
-    assert agent.ok("kv_list").bytes < 30_000
+    listed = agent.ok("kv_list")
+    assert listed.bytes < 30_000
+    assert listed.text.endswith("\n… 150 keys in total")
 
 
 def test_many_sessions_stay_readable(world: World, agent: Agent) -> None:

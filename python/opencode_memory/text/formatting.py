@@ -18,10 +18,10 @@ def short_id(id: str) -> str:
 def format_count(number: int, noun: str) -> str:
     """Format a number of things.
 
-    >>> format_count(1, "memory"), format_count(2, "memory"), format_count(0, "text")
-    ('1 memory', '2 memories', '0 texts')
+    >>> format_count(1, "memory"), format_count(2, "memory"), format_count(0, "text"), format_count(2, "key")
+    ('1 memory', '2 memories', '0 texts', '2 keys')
     """
-    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    plural = f"{noun.removesuffix('y')}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
