@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from opencode_memory.config.settings import SETTINGS
 from opencode_memory.platform import system
 from opencode_memory.resident.peer_owner import find_owner
+from opencode_memory.text.addresses import format_address, local_host
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +36,6 @@ HANDOVER_PATH: Final = "/handover"
 ACCEPTED_STATUS: Final = 202
 MOVED: Final = 4010
 """Close code of a WebSocket whose server is replaced: it has answered every request that it read."""
-_LOOPBACK: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104  nothing is bound here
 _CONNECT_SECONDS: Final = 0.25
 _ACCEPT_SECONDS: Final = 0.25
 _PAUSE_SECONDS: Final = 0.002
@@ -142,7 +142,7 @@ def _request(
     with connection:
         connection.settimeout(seconds)
         head = (
-            f"{method} {path} HTTP/1.1\r\nHost: {name_of(host)}:{port}\r\nAuthorization: Bearer {token}\r\n"
+            f"{method} {path} HTTP/1.1\r\nHost: {format_address(host, port)}\r\nAuthorization: Bearer {token}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         connection.sendall(head.encode("latin-1") + body)
@@ -163,19 +163,13 @@ def open_connection(host: str, port: int, *, trusts: bool = False) -> socket.soc
     Raises:
         OSError: No process listens there.
     """
-    connection = socket.create_connection((_LOOPBACK.get(host, host), port), timeout=_CONNECT_SECONDS)
+    connection = socket.create_connection((local_host(host), port), timeout=_CONNECT_SECONDS)
     # Another user could listen at this port. Send neither the token nor the question before the owner is known.
     is_unknown = trusts and sys.platform != "linux"
     if is_unknown or ((owner := _find_server_owner(connection)) is not None and owner == system().user_id()):
         return connection
     connection.close()
     return None
-
-
-def name_of(host: str) -> str:
-    """Return the name of a server's address in a URL."""
-    address = _LOOPBACK.get(host, host)
-    return f"[{address}]" if ":" in address else address
 
 
 def _find_server_owner(connection: socket.socket) -> int | None:

@@ -7,7 +7,8 @@ import sys
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.resident.client import STDIO_PATH, describe, name_of, open_connection
+from opencode_memory.resident.client import STDIO_PATH, describe, open_connection
+from opencode_memory.text.addresses import format_address
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ def find_resident(config: Config, version: str, token_file: Path, folder: Path) 
     with ExitStack() as opened, suppress(OSError, WebSocketException):
         opened.callback(connection.close)
         connecting = connect(
-            f"ws://{name_of(config.server.host)}:{config.server.port}{STDIO_PATH}",
+            f"ws://{format_address(config.server.host, config.server.port)}{STDIO_PATH}",
             sock=connection,
             additional_headers={"Authorization": f"Bearer {token}"},
             compression=None,

@@ -22,10 +22,10 @@ from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.hosts.opencode.token_file import accepts_token, token_file
 from opencode_memory.platform import system
 from opencode_memory.resident.client import get
-from opencode_memory.service.addresses import format_url
 from opencode_memory.service.managed import Managed
 from opencode_memory.service.port_holder import PortHolder, explain_holder, find_port_holder, hint_for_holder
 from opencode_memory.service.server_record import ServerRecord, find_server
+from opencode_memory.text.addresses import format_url
 
 _PATIENCE_SECONDS: Final = 20.0
 _ENDING_SECONDS: Final = 5.0

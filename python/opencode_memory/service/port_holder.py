@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from opencode_memory.config.paths import APPLICATION, default_config_file, default_data_dir
 from opencode_memory.platform import system
-from opencode_memory.service.addresses import local_host
 from opencode_memory.service.listeners import PROC, Listener, find_listeners, find_process, read_command
+from opencode_memory.text.addresses import local_host
 from opencode_memory.text.display import one_line
 
 NAME: Final = "opencode-semantic-memory"

@@ -18,7 +18,7 @@ from typing import Final
 from opencode_memory.errors import ConflictError, StorageError
 from opencode_memory.platform import system
 from opencode_memory.platform.system import PRIVATE_FILE
-from opencode_memory.service.addresses import format_url
+from opencode_memory.text.addresses import format_url
 
 RECORD_FILE: Final = "server.json"
 _MOST_BYTES: Final = 4_096

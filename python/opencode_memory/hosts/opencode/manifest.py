@@ -22,8 +22,8 @@ from opencode_memory.config.setting import PREFIX
 from opencode_memory.errors import ConfigError, InvalidInputError
 from opencode_memory.hosts.opencode.contract import LOOP_TITLE, MCP_NAME, PROTOCOL, TOKEN_FILE
 from opencode_memory.hosts.opencode.slash_commands import COMMANDS
-from opencode_memory.service.addresses import format_url
 from opencode_memory.service.launch import require_interpreter
+from opencode_memory.text.addresses import format_url
 from opencode_memory.text.suggest import did_you_mean
 
 PLUGIN: Final = "opencode-memory.ts"

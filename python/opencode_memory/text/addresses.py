@@ -13,7 +13,12 @@ def local_host(host: str) -> str:
     return _LOOPBACK.get(host, host)
 
 
+def format_address(host: str, port: int) -> str:
+    """Return the address of a server for clients of this machine, as URLs and the header ``Host`` have it."""
+    local = local_host(host)
+    return f"{f'[{local}]' if ':' in local else local}:{port}"
+
+
 def format_url(host: str, port: int) -> str:
     """Return the URL of a server for clients of this machine."""
-    local = local_host(host)
-    return f"http://{f'[{local}]' if ':' in local else local}:{port}"
+    return f"http://{format_address(host, port)}"
