@@ -14,7 +14,6 @@ from opencode_memory.config.paths import EXPORTS
 from opencode_memory.config.sections import MemoryFile
 from opencode_memory.errors import InvalidInputError, StorageError
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
-from opencode_memory.hosts.opencode.feed.database import default_database
 from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading
 from opencode_memory.hosts.opencode.feed.live_learning import REST
 from opencode_memory.hosts.opencode.feed.transcripts import DatabaseTranscripts
@@ -30,7 +29,7 @@ from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, look_every
 from opencode_memory.worker.mirror_duty import MirrorDuty
-from opencode_memory.worker.session_duty import SESSIONS, SessionDuty
+from opencode_memory.worker.session_duty import SESSIONS, SessionDuty, find_database
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -59,7 +58,7 @@ class LearningDuties:
     def __init__(self, store: MemoryStore, config: Config) -> None:
         self._config = config
         self._switches = Switches.from_config(config.learning)
-        self._switches.note(store, at_ms=to_ms(clock.now()))
+        self._switches.note(store, at_ms=_now_ms())
         self._projects = ProjectResolver(store, config.environment)
         self._folders = [Path(folder).expanduser().absolute() for folder in config.learning.watch]
         self._skips: SkipLog | None = None
@@ -114,23 +113,22 @@ class LearningDuties:
 
     def _open_reading(self, store: MemoryStore) -> OpenCodeReading | None:
         """Return a reading of OpenCode's database; None if there is none."""
-        settings = self._config.learning
-        path = settings.opencode_db or default_database(self._config.environment)
-        if path is None or not path.exists():
+        path = find_database(self._config)
+        if path is None:
             return None
         return OpenCodeReading(
             store,
             path,
             projects=self._projects,
             switches=self._switches,
-            rest_ms=settings.rest_seconds * 1000,
+            rest_ms=self._config.learning.rest_seconds * 1000,
             on_rest=lambda head: self._queue_digest(store, head.info, head.active_ms),
         )
 
     def _has_news(self, store: MemoryStore) -> bool:
         reading = self._open_reading(store)
         try:
-            return reading is not None and reading.has_news(at_ms=to_ms(clock.now()))
+            return reading is not None and reading.has_news(at_ms=_now_ms())
         except (StorageError, InvalidInputError):
             return True  # The job reports the reason.
 
@@ -242,28 +240,24 @@ class LearningDuties:
         """Queue a session that came to rest, before its last messages are processed, so that a crash loses nothing."""
         if not is_enabled(self._config.learning) or info.title.startswith(OWN_TITLE):
             return
-        queue = DigestQueue(store, now_ms=lambda: to_ms(clock.now()))
+        queue = DigestQueue(store, now_ms=_now_ms)
         queue.add(info, active_ms=active_ms, rest_seconds=self._config.learning.digest_rest_seconds)
 
     def _has_digests(self, store: MemoryStore) -> bool:
-        path = self._config.learning.opencode_db or default_database(self._config.environment)
-        if path is None or not path.exists():
-            return False
-        return DigestQueue(store, now_ms=lambda: to_ms(clock.now())).has_due()
+        return find_database(self._config) is not None and DigestQueue(store, now_ms=_now_ms).has_due()
 
     def _digest(self, work: Work) -> datetime | None:
         from opencode_memory.worker.digest_duty import ServerDigests  # noqa: PLC0415  loads an HTTP client
 
-        settings = self._config.learning
-        path = settings.opencode_db or default_database(self._config.environment)
-        if path is None or not path.exists():
+        path = find_database(self._config)
+        if path is None:
             return None
         if self._digests is None:
             try:
                 self._digests = ServerDigests(
                     work.store,
-                    settings,
-                    DatabaseTranscripts(path, now_ms=lambda: to_ms(clock.now())),
+                    self._config.learning,
+                    DatabaseTranscripts(path, now_ms=_now_ms),
                     project_of=self._projects.of_session,
                     work_tree_of=self._projects.work_tree_of_session,
                     clock=clock.now,
@@ -274,6 +268,10 @@ class LearningDuties:
         if isinstance(report, DigestReport):
             _log.info("a digest stored %d memories; %d wait", len(report.active), len(report.waiting))
         return None if report is None else work.at
+
+
+def _now_ms() -> int:
+    return to_ms(clock.now())
 
 
 def _enqueue_note(store: MemoryStore, path: Path) -> None:

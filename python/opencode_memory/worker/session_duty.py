@@ -27,6 +27,12 @@ _MODEL_FAILS_SECONDS: Final = 60.0
 _log: Final = logging.getLogger(__name__)
 
 
+def find_database(config: Config) -> Path | None:
+    """Return OpenCode's database, from the settings or where OpenCode keeps it; None if there is none."""
+    path = config.learning.opencode_db or default_database(config.environment)
+    return path if path is not None and path.exists() else None
+
+
 class SessionDuty:
     """Indexes the sessions of the configured database while learning from it is switched on.
 
@@ -48,8 +54,7 @@ class SessionDuty:
 
     def _find_database(self) -> Path | None:
         """Return the database; None if there is none, or if it must not be read."""
-        path = self._config.learning.opencode_db or default_database(self._config.environment)
-        return path if path is not None and path.exists() and self._switches.is_enabled("opencode") else None
+        return find_database(self._config) if self._switches.is_enabled("opencode") else None
 
     def _has_changes(self, store: MemoryStore) -> bool:
         path = self._find_database()
