@@ -114,7 +114,7 @@ def find_changes(
             elif id_ in present:
                 found.changes.append(_copy(name, version, live.get(id_)))
                 continue
-        change = _change(name, version, id_, entry, live=live, put_away=put_away)
+        change = _change(name, version, version.page, id_, entry, live=live, put_away=put_away)
         if id_ in live and (change is None or change.kind is Kind.EDIT):
             found.owners[name] = (id_, entry)
             present.add(id_)
@@ -125,7 +125,7 @@ def find_changes(
             continue
         if entry.id in live and entry.digest:
             found.changes.append(Change(kind=Kind.DELETE, name=name, id=entry.id))
-        elif not entry.held or entry.held != MISSING:
+        elif entry.held != MISSING:
             found.gone.add(name)
     return found
 
@@ -133,6 +133,7 @@ def find_changes(
 def _change(
     name: str,
     version: Version,
+    page: Page,
     id_: str,
     entry: Entry | None,
     *,
@@ -140,9 +141,6 @@ def _change(
     put_away: Callable[[str], Memory | None],
 ) -> Change | None:
     """Return the change of one file; None if only its formatting changed, or nothing."""
-    page = version.page
-    if page is None:
-        return None
     if not page.fields.content:
         reason = "it has no text; delete the file to archive its memory"
         return _unclear(name, version, reason, entry)

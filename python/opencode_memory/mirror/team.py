@@ -19,7 +19,7 @@ from opencode_memory.memory_file.selection import may_be_shown
 from opencode_memory.mirror.apply import Outcome, Proposals
 from opencode_memory.mirror.compare import Change, Version, parse
 from opencode_memory.mirror.file_name import name_of
-from opencode_memory.mirror.page import EMPTY, fields_of
+from opencode_memory.mirror.page import EMPTY, Page, fields_of
 from opencode_memory.mirror.place import RELATIVE, TEAM, Folder, Place
 from opencode_memory.mirror.record import NO_FILES, Record, digest, locked, read_record, write_record
 from opencode_memory.mirror.report import Done, FileChange, Kind
@@ -111,7 +111,7 @@ def read_team(
             if version.page is None or not version.page.fields.content:
                 refused[name] = version.problem or "it has no text"
                 continue
-            change = _change(store, place, name, version)
+            change = _change(store, place, name, version, version.page)
             if change is not None:
                 if proposed == _MOST_PROPOSED:
                     continue
@@ -123,11 +123,8 @@ def read_team(
     return found
 
 
-def _change(store: MemoryStore, place: Place, name: str, version: Version) -> Change | None:
+def _change(store: MemoryStore, place: Place, name: str, version: Version, page: Page) -> Change | None:
     """Return what a shared file would change; None if its memory says the same."""
-    page = version.page
-    if page is None:
-        return None
     try:
         memory = store.get(page.id) if len(page.id) == _ID_CHARACTERS else None
     except (NotFoundError, InvalidInputError):
