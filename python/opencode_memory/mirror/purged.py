@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -119,19 +119,16 @@ def remove_purged(
 def _locked(data_dir: Path, place: Place) -> Iterator[None]:
     """Lock a place. A purge cannot be repeated, so wait for a process that synchronizes the folder."""
     end = time.monotonic() + _WAIT_SECONDS
-    while True:
-        lock = locked(data_dir, place)
-        try:
-            lock.__enter__()
-            break
-        except BusyError:
-            if time.monotonic() >= end:
-                raise
-            time.sleep(_STEP_SECONDS)
-    try:
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(locked(data_dir, place))
+                break
+            except BusyError:
+                if time.monotonic() >= end:
+                    raise
+                time.sleep(_STEP_SECONDS)
         yield
-    finally:
-        lock.__exit__(None, None, None)
 
 
 def _clean(store: MemoryStore, place: Place, run: _Run, environment: Mapping[str, str]) -> None:
