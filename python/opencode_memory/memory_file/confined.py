@@ -111,7 +111,7 @@ def read_in(folder: HeldFolder, name: str, *, most_bytes: int, shown: str | None
         _require(mode, stat.S_ISREG(mode), shown or name, "a file")
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
-        raise ConflictError(f"it has more than {most_bytes:,} bytes, which is no list of memories any more; shorten it")
+        raise ConflictError(f"it has more than {most_bytes:,} bytes; shorten it")
     return Found(data, stat.S_IMODE(mode))
 
 
