@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import sys
 import tempfile
@@ -93,8 +92,7 @@ def take_over(config: Config, server: RunningServer) -> Inherited | None:
         return None
     with hold_process(config, server) as handle, ExitStack() as opened:
         # The path of a UNIX socket must be short, and only this user may connect.
-        folder = tempfile.mkdtemp(prefix="ocm-")
-        opened.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="ocm-", ignore_cleanup_errors=True))
         path = str(Path(folder, "s"))
         waiting = opened.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         try:
