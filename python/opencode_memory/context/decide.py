@@ -234,7 +234,7 @@ def _brief(
         found_before=before,
         loaded=read_statements(request.find_loaded()),
         session=request.session,
-        visible=frozenset(request.visible),
+        visible=request.visible,
     )
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
     entries = collect_entries(store, wanted, at=at)

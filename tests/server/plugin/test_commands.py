@@ -11,12 +11,12 @@ import pytest
 from opencode_memory import MemoryStore
 from opencode_memory.context.relevance import query_of
 from opencode_memory.errors import BusyError
-from opencode_memory.hosts.opencode.slash_commands import NO_ARGUMENTS
+from opencode_memory.hosts.opencode.slash_commands import COMMANDS, NO_ARGUMENTS
 from opencode_memory.learning.extraction.authored_text import extract_authored_text
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.rejections import is_rejected
 from opencode_memory.models import ALL_PROJECTS, Category, Trust
-from opencode_memory.server.plugin.commands import COMMANDS, run_command
+from opencode_memory.server.plugin.commands import run_command
 from opencode_memory.store.ledger import Decision, Shown, State
 from opencode_memory.text.formatting import short_id
 from opencode_memory.text.pasted import strip_command

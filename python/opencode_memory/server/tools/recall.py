@@ -61,9 +61,9 @@ _TURN_BYTES: Final = 2_000
 _WHOLE_TEXTS: Final = 10
 _LIST_BYTES: Final = 12_000
 _WHOLE_BYTES: Final = 1_000_000
+"""Larger than any memory with its indentation."""
 _MOST_LATER: Final = 3
 _LATER_BYTES: Final = 200
-"""Larger than any memory with its indentation."""
 _ID_LENGTH: Final = 6
 _LONGEST_ID: Final = 64
 _PAST: Final = (Status.ACTIVE, Status.SUPERSEDED, Status.ARCHIVED)

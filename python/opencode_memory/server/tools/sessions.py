@@ -104,8 +104,8 @@ def claim_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
 def release_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer:
     """Release a claim."""
     released = call.store.sessions.release(session_id, item_ref, project=call.client.project)
-    item = one_line(call.name_entity(item_ref, call.client.project), 120)
-    text = f"Released {_format_item(call, item)}." if released else "This session did not claim it."
+    item = _format_item(call, call.name_entity(item_ref, call.client.project))
+    text = f"Released {item}." if released else "This session did not claim it."
     return Answer(text, {"released": released})
 
 

@@ -1,4 +1,4 @@
-"""Slash commands in OpenCode: their definitions, and their execution by the server."""
+"""Execution of the slash commands of OpenCode, whose definitions are in ``hosts.opencode.slash_commands``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from opencode_memory.hosts.opencode.slash_commands import COMMANDS
 
 if TYPE_CHECKING:
     from opencode_memory.server.call import SessionCall
-
-__all__ = ["COMMANDS", "run_command"]
 
 
 def run_command(call: SessionCall, name: str, arguments: str) -> str | None:
@@ -26,6 +24,6 @@ def run_command(call: SessionCall, name: str, arguments: str) -> str | None:
     """
     if name not in COMMANDS:
         return None
-    from opencode_memory.server.plugin.commands.run import execute  # noqa: PLC0415  setup needs the names alone
+    from opencode_memory.server.plugin.commands.run import execute  # noqa: PLC0415  most sessions run no command
 
     return execute(replace(call, is_typed=True), name, arguments)

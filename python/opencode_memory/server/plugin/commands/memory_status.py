@@ -54,8 +54,9 @@ def _render_lines(call: SessionCall) -> Iterator[str]:
     if stats.model_mismatch:
         yield stats.model_mismatch
     findings = get_branch_findings(call)
-    if findings.branch != NO_BRANCH or findings.open():
-        yield f"Reviews of branch {one_line(findings.branch, 80)}: {format_count(len(findings.open()), 'open finding')}"
+    number = len(findings.open())
+    if findings.branch != NO_BRANCH or number:
+        yield f"Reviews of branch {one_line(findings.branch, 80)}: {format_count(number, 'open finding')}"
     if call.session is not None:
         yield _describe_given(call, call.session)
     yield from call.state.health().problems

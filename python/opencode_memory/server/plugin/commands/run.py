@@ -67,7 +67,6 @@ def _remember(call: SessionCall, arguments: str) -> str:
         trust=Trust.USER.value,
         source=call.source,
     )
-    call.state.wake_worker()
     memory = call.store.get(result.id)
     known = result.status is RememberStatus.MERGED
     return join_lines(
