@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from opencode_memory.errors import InvalidInputError
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.review import accept, list_waiting, reject
 from opencode_memory.models import Category, Status, Trust
@@ -105,6 +106,14 @@ def test_candidate_edited_on_accept_is_not_learned_again_in_its_old_wording(stor
     learn(store, user(SORT), of="ses_b")
 
     assert list_learned(store, status=["active", "candidate"]) == ["Imports are sorted by length, with isort."]
+
+
+def test_refused_edit_on_accept_rejects_nothing(store, unsure):
+    (id_,) = learn(store, user(SORT)).waiting
+    with pytest.raises(InvalidInputError):
+        accept(store, store.get(id_), "")
+
+    assert learn(store, user(SORT), of="ses_b").waiting == (id_,)
 
 
 def test_rejected_candidate_is_not_learned_again(store, unsure):

@@ -118,11 +118,12 @@ def _replaced_by(store: MemoryStore, memory: Memory) -> Memory | None:
 
 
 def _activate(store: MemoryStore, memory: Memory, content: str | None) -> Memory:
-    if content is not None:
-        record_rejection(store, memory)
     changed = store.edit(memory.id, content=content, verified=True)
     if content is None:
         _refuse_other_text(store, changed, memory)
+    else:
+        # Only now, because the store may refuse the user's text.
+        record_rejection(store, memory)
     if changed.status is not Status.CANDIDATE:
         return changed
     try:
