@@ -126,6 +126,24 @@ def test_every_killed_process_counts_as_an_attempt(desk: Desk) -> None:
     assert (entry.is_dead, entry.error) == (True, "every process that had it died")
 
 
+def test_race_to_give_up_a_session_is_no_error(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.claim()
+    for _ in range(MOST_ATTEMPTS - 1):
+        pass_seconds(desk, LEASE_SECONDS)
+        desk.queue.claim("w")
+    pass_seconds(desk, LEASE_SECONDS)
+    write = desk.queue._write
+
+    def lose(version: int, entry: object, *more: object) -> object:
+        monkeypatch.setattr(desk.queue, "_write", write)
+        assert DigestQueue(desk.store, now_ms=desk.read_clock).claim("faster") is None
+        return write(version, entry, *more)
+
+    monkeypatch.setattr(desk.queue, "_write", lose)
+    assert desk.queue.claim("slower") is None
+    assert [entry.is_dead for entry in desk.queue.entries()] == [True]
+
+
 def test_postponed_session_has_no_failed_attempt(desk: Desk) -> None:
     for _ in range(MOST_ATTEMPTS * 2):
         due = desk.queue.claim("w") or desk.claim()

@@ -201,9 +201,9 @@ class DigestQueue:
         found = [Entry.from_json(name.removeprefix(_ROW), progress.mark) for name, progress in rows.items()]
         return tuple(sorted(found, key=lambda entry: (not entry.is_due, entry.due_ms or 0, entry.session)))
 
-    def has_due(self) -> bool:
-        """Return whether a session is due and no process has it. Reads only."""
-        return any(self._is_free(entry) for entry in self.entries())
+    def has_due(self, *, is_mine: Callable[[Entry], bool] = lambda _: True) -> bool:
+        """Return whether ``claim`` would find a session. Reads only."""
+        return any(self._is_free(entry) and is_mine(entry) for entry in self.entries())
 
     def claim(
         self, worker: str, *, is_mine: Callable[[Entry], bool] = lambda _: True, lease_seconds: float = LEASE_SECONDS
@@ -349,16 +349,18 @@ class DigestQueue:
         now = self._now_ms()
         if entry.attempts >= MOST_ATTEMPTS:
             # Every process that had it has died, so it never reported a failure.
-            dead = replace(_free(entry), is_dead=True, error=entry.error or "every process that had it died")
-            self._write(version, replace(dead, error_ms=now))
-            return None
-        claimed = replace(
-            entry, lease_until=now + round(lease_seconds * 1000), worker=worker, attempts=entry.attempts + 1
-        )
+            error = entry.error or "every process that had it died"
+            claimed = replace(_free(entry), is_dead=True, error=error, error_ms=now)
+        else:
+            claimed = replace(
+                entry, lease_until=now + round(lease_seconds * 1000), worker=worker, attempts=entry.attempts + 1
+            )
         try:
             self._write(version, claimed)
         except ConflictError:
             return None  # Another process was faster.
+        if claimed.is_dead:
+            return None
         return Due(
             info=entry.info,
             active_ms=entry.active_ms,

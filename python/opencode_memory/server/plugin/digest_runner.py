@@ -190,7 +190,9 @@ class DigestRunner:
     async def _digest_next(self, instance: Instance) -> None:
         is_mine = partial(self._is_of, instance)
         async with self._one_at_a_time:
-            if not await self._on_thread(partial(self._has_due, is_mine)) or await self._is_busy(instance.pid):
+            if not await self._on_thread(partial(self._queue.has_due, is_mine=is_mine)):
+                return
+            if await self._is_busy(instance.pid):
                 return
             due = await self._on_thread(
                 partial(self._queue.claim, self._worker, is_mine=is_mine, lease_seconds=self._lease_seconds)
@@ -357,13 +359,6 @@ class DigestRunner:
             if instance.pid == pid and await instance.opencode.find_active():
                 return True
         return False
-
-    def _has_due(self, is_mine: Callable[[Entry], bool]) -> bool:
-        now_ms = self._now_ms()
-        return any(
-            entry.is_due and (entry.due_ms or 0) <= now_ms and entry.lease_until <= now_ms and is_mine(entry)
-            for entry in self._queue.entries()
-        )
 
     def _is_of(self, instance: Instance, entry: Entry) -> bool:
         """Return whether a session belongs to the folder of an instance, or to the same project."""
