@@ -135,3 +135,5 @@ def test_pause_from_a_projects_folder_counts_for_the_server(store: MemoryStore) 
 def test_damaged_record_is_no_off_time() -> None:
     assert OffTimes.from_json({"since": "x"}) == OffTimes()
     assert OffTimes.from_json(None) == OffTimes()
+    for spans in ([1], [[1]], [[1, 2, 3]], [["a", "b"]], [[1, None]]):
+        assert OffTimes.from_json({"since": None, "spans": spans}) == OffTimes()

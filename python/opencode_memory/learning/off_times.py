@@ -58,13 +58,20 @@ class OffTimes:
     def from_json(cls, value: Any) -> Self:
         """Parse a stored value; an invalid one gives no times."""
         match value:
-            case {"since": int() | None as since, "spans": list(spans)}:
+            case {"since": int() | None as since, "spans": list(spans)} if all(map(_is_span, spans)):
                 return cls(since, tuple((begin, end) for begin, end in spans))
         return cls()
 
     def as_json(self) -> dict[str, Any]:
         """Convert to a JSON object; the names of its members are stored and must stay."""
         return {"since": self.since, "spans": [list(span) for span in self.spans]}
+
+
+def _is_span(value: Any) -> bool:
+    match value:
+        case [int(), int()]:
+            return True
+    return False
 
 
 def note_project(store: MemoryStore, project: str, *, on: bool) -> None:
