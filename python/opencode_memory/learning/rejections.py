@@ -19,8 +19,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory._core import terms
-from opencode_memory.errors import BusyError, ConflictError, NotFoundError
+from opencode_memory.errors import ConflictError, NotFoundError
 from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.session_writes import retry
 from opencode_memory.models import INGEST, HistoryEntry, Memory, Operation, Trust
 from opencode_memory.store.learning_state import Batch
 from opencode_memory.text.section_mark import hash_parts, headings_of, is_long, read_mark
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 _SETTLED: Final = "settled by a person"
 _MARK: Final = "settled:"
-_RACES: Final = 5
 _DIGITS: Final = 24
 _NEGATION: Final = re.compile(r"\b(?:not|never|no|without|nor|avoid|stop|dont|cannot|\w+n['\u2019]t)\b", re.IGNORECASE)
 _FIXED: Final = re.compile(r"never|without|avoid|stop|only|.*\d.*")
@@ -194,14 +194,12 @@ def _note(store: MemoryStore, memories: Iterable[Memory], *, times: int) -> None
     sightings = [(memory.project, mark, times) for memory in memories for mark in _marks_of(memory)]
     if not sightings:
         return
-    for _ in range(_RACES):
-        try:
-            version, state = store.learning.open(_SETTLED)
-            store.learning.write(Batch(session=_SETTLED, version=version, state=state, sightings=sightings))
-        except ConflictError:
-            continue
-        return
-    raise BusyError("the rejection could not be recorded, because other processes record rejections; try again")
+
+    def write() -> None:
+        version, state = store.learning.open(_SETTLED)
+        store.learning.write(Batch(session=_SETTLED, version=version, state=state, sightings=sightings))
+
+    retry(write, busy="the rejection could not be recorded, because other processes record rejections; try again")
 
 
 def reject_learned(store: MemoryStore, ids: Iterable[str]) -> None:

@@ -15,8 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from opencode_memory.errors import BusyError, ConflictError, OpencodeMemoryError
+from opencode_memory.errors import ConflictError, OpencodeMemoryError
 from opencode_memory.learning.extraction.events import SessionInfo
+from opencode_memory.learning.session_writes import retry
 from opencode_memory.models import NewMemory, RememberResult
 from opencode_memory.store.learning_state import Batch, Progress
 
@@ -31,7 +32,6 @@ _FEED: Final = "opencode-memory:digest"
 _ROW: Final = "digest:"
 _FIRST_PAUSE_SECONDS: Final = 60.0
 _PAUSE_GROWS: Final = 4
-_RACES: Final = 8
 _LONGEST_ERROR: Final = 500
 _T = TypeVar("_T")
 
@@ -421,9 +421,4 @@ def _end(entry: Entry, due: Due) -> Entry:
 
 
 def _retry(attempt: Callable[[], _T], session: str) -> _T:
-    for _ in range(_RACES):
-        try:
-            return attempt()
-        except ConflictError:
-            continue
-    raise BusyError(f"session {session} is changed by other processes all the time; it is digested later")
+    return retry(attempt, busy=f"session {session} is changed by other processes all the time; it is digested later")
