@@ -22,13 +22,13 @@ from opencode_memory.cli.parameters import CategoryType, confirm, yes_option
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.learning.rejections import reject_learned
 from opencode_memory.models import Category, Memory, ScopeKind, Status
+from opencode_memory.store.pages import list_all
 from opencode_memory.text.clock import parse_span
 from opencode_memory.text.formatting import format_count
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-_PAGE: Final = 1000
 _SHOWN: Final = 10
 _CATEGORIES_CALLED_SCOPE: Final = (Category.CONVENTION, Category.DECISION, Category.CONTEXT)
 
@@ -134,17 +134,10 @@ def delete_matches(run: Invocation, request: CleanupRequest) -> int:
 def _find_matches(store: MemoryStore, run: Invocation, request: CleanupRequest) -> Iterator[Memory]:
     before = None if request.older_than is None else run.started_at - request.older_than
     wanted = {memory.id for memory in map(store.get, request.ids)}
-    offset = 0
-    while page := store.list(
-        scope=request.scope,
-        category=request.categories or None,
-        status=tuple(Status),
-        older_than=before,
-        limit=_PAGE,
-        offset=offset,
-    ):
-        offset += len(page)
-        yield from (memory for memory in page if not wanted or memory.id in wanted)
+    found = list_all(
+        store, scope=request.scope, category=request.categories or None, status=tuple(Status), older_than=before
+    )
+    yield from (memory for memory in found if not wanted or memory.id in wanted)
 
 
 def _parse_age(text: str) -> timedelta:

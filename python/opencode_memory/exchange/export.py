@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
 
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
 from opencode_memory.exchange import markdown, native_json
@@ -15,6 +15,7 @@ from opencode_memory.exchange.plans_and_loops import EXPORTED
 from opencode_memory.exchange.results import ExportReport
 from opencode_memory.files.atomic import open_atomically
 from opencode_memory.models import Category, Memory, Scope, ScopeKind, Status
+from opencode_memory.store.pages import list_all
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.suggest import did_you_mean
@@ -26,8 +27,6 @@ from opencode_memory.config.paths import EXPORTS
 from opencode_memory.exchange.formats import EXPORT_FORMATS, check_format
 from opencode_memory.store import arguments
 from opencode_memory.store.reserved_keys import is_reserved
-
-_PAGE: Final = 1000
 
 
 def export_memories(
@@ -107,12 +106,10 @@ def _groups(
 
 
 def _pages(store: MemoryStore, project: str | None, category: Category, since_ms: int | None) -> Iterator[Memory]:
-    scope = Scope.owned_by(project)
     for status in (Status.ACTIVE, Status.CANDIDATE):
-        offset = 0
-        while page := store.list(scope=scope, category=category, status=status, limit=_PAGE, offset=offset):
-            yield from (memory for memory in page if since_ms is None or to_ms(memory.created_at) >= since_ms)
-            offset += len(page)
+        for memory in list_all(store, scope=Scope.owned_by(project), category=category, status=status):
+            if since_ms is None or to_ms(memory.created_at) >= since_ms:
+                yield memory
 
 
 def _refuse_the_store_itself(store: MemoryStore, target: Path | str | TextIO) -> None:

@@ -21,6 +21,7 @@ from opencode_memory.exchange.plans_and_loops import check_readable
 from opencode_memory.exchange.results import ImportReport
 from opencode_memory.exchange.source import TextSource, open_source
 from opencode_memory.models import ALL_PROJECTS, Category, ProjectIdentity, Scope, Status, Trust
+from opencode_memory.store.pages import list_all
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 from opencode_memory.exchange.formats import FOREIGN_FORMATS, IMPORT_FORMATS, check_format
 from opencode_memory.store import arguments
 
-_PAGE: Final = 1000
 _INSTRUCTIONS: Final = frozenset({Category.DIRECTIVE, Category.PROCEDURE})
 """Categories of memories that instruct agents."""
 
@@ -202,13 +202,10 @@ def _is_own_past(store: MemoryStore, trusts: Mapping[str, str]) -> bool:
         store: The store to write to.
         trusts: The trust of each memory in the export, by id.
     """
-    offset = 0
-    while page := store.list(project=ALL_PROJECTS, status=[*Status], with_expired=True, limit=_PAGE, offset=offset):
-        for memory in page:
-            trust = trusts.get(memory.id)
-            if trust is None or (memory.trust is Trust.IMPORTED and trust != Trust.IMPORTED):
-                return False
-        offset += len(page)
+    for memory in list_all(store, project=ALL_PROJECTS, status=[*Status], with_expired=True):
+        trust = trusts.get(memory.id)
+        if trust is None or (memory.trust is Trust.IMPORTED and trust != Trust.IMPORTED):
+            return False
     return True
 
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.learning.rejections import record_rejection
 from opencode_memory.models import ALL_PROJECTS, INGEST, Category, Memory, Status
+from opencode_memory.store.pages import list_all
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-_PAGE: Final = 500
 REPLACES: Final = "replaces"
 """Key of the metadata that names the memory whose new text a candidate proposes."""
 
@@ -23,10 +23,7 @@ def list_waiting(store: MemoryStore, *, everywhere: bool) -> Iterator[Memory]:
     """Yield the pending memories: candidates, and then active directives that the user has not confirmed."""
     project = ALL_PROJECTS if everywhere else None
     for status, category in ((Status.CANDIDATE, None), (Status.ACTIVE, Category.DIRECTIVE)):
-        offset = 0
-        while page := store.list(project=project, status=status, category=category, limit=_PAGE, offset=offset):
-            offset += len(page)
-            yield from filter(is_waiting, page)
+        yield from filter(is_waiting, list_all(store, project=project, status=status, category=category))
 
 
 def is_waiting(memory: Memory) -> bool:

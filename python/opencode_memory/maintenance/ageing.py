@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.models import ALL_PROJECTS, Category
+from opencode_memory.store.pages import list_all
 
 if TYPE_CHECKING:
     from opencode_memory.models import Memory
@@ -42,15 +43,12 @@ def age(store: MemoryStore, *, at: datetime) -> int:
 
 
 def _find_old(store: MemoryStore, category: Category, before: datetime) -> Iterator[Memory]:
-    offset = 0
-    while page := store.list(project=ALL_PROJECTS, category=category, older_than=before, limit=_PAGE, offset=offset):
-        offset += len(page)
-        for memory in page:
-            is_over = category is not Category.BLOCKER or memory.is_resolved
-            # A memory that was repeated or corrected since then is not old.
-            touched = max(memory.updated_at, memory.used_at or memory.updated_at)
-            if is_over and not memory.pinned and touched < before and not was_restored(store, memory):
-                yield memory
+    for memory in list_all(store, project=ALL_PROJECTS, category=category, older_than=before):
+        is_over = category is not Category.BLOCKER or memory.is_resolved
+        # A memory that was repeated or corrected since then is not old.
+        touched = max(memory.updated_at, memory.used_at or memory.updated_at)
+        if is_over and not memory.pinned and touched < before and not was_restored(store, memory):
+            yield memory
 
 
 def was_restored(store: MemoryStore, memory: Memory) -> bool:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import terms
 from opencode_memory.models import Category, Memory, Scope, Trust
+from opencode_memory.store.pages import list_all
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-_PAGE: Final = 500
 _LASTING: Final = frozenset(
     {Category.DIRECTIVE, Category.CONVENTION, Category.PREFERENCE, Category.DECISION, Category.CONVERSATION}
 )
@@ -67,11 +67,7 @@ def propose(store: MemoryStore, *, project: str | None, days_stale: int, at: dat
     """
     scope = Scope.owned_by(project)
     before = at - timedelta(days=days_stale)
-    stale: list[Memory] = []
-    offset = 0
-    while page := store.list(scope=scope, older_than=before, limit=_PAGE, offset=offset):
-        offset += len(page)
-        stale += [memory for memory in page if _is_stale(memory, before)]
+    stale = [memory for memory in list_all(store, scope=scope, older_than=before) if _is_stale(memory, before)]
     stale.sort(key=lambda memory: memory.used_at or memory.updated_at)
     duplicates = _find_pairs(store, "similar", scope, at_least=DUPLICATE_FROM)
     contradictions = _find_pairs(store, "contradicts", scope, at_least=0.0)

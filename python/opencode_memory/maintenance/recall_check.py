@@ -7,7 +7,7 @@ stores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from random import Random
@@ -18,6 +18,7 @@ from opencode_memory.maintenance.rarity import Rarity, find_rarest_part
 from opencode_memory.maintenance.recall_report import MemorySummary, Pair, Question, RecallCheck, RecallScore
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, Scope, Status
 from opencode_memory.store.memory_store import MemoryStore
+from opencode_memory.store.pages import list_all
 
 DEFAULT_SAMPLE: Final = 200
 UNUSED_AFTER: Final = timedelta(days=30)
@@ -27,7 +28,6 @@ Progress = Callable[[str, int, int], None]
 
 _SEED: Final = 5
 _ANSWERS: Final = 10
-_PAGE: Final = 1000
 _EXCERPT: Final = 100
 # The engine links a memory with at most four others, but more of them may link to it.
 _LINKS: Final = 50
@@ -68,7 +68,7 @@ def check_recall(
     unused: list[MemorySummary] = []
     stale: list[MemorySummary] = []
     read = 0
-    for memory in _read(store, project):
+    for memory in list_all(store, project=project):
         rarity.add(memory.content)
         if read in wanted:
             sampled.append(memory)
@@ -161,17 +161,6 @@ def summarize(memory: Memory) -> MemorySummary:
         touched_at=last_touched_at(memory),
         excerpt=start if len(start) <= _EXCERPT else start[: _EXCERPT - 1].rstrip() + "…",
     )
-
-
-def _read(store: MemoryStore, project: str) -> Iterator[Memory]:
-    """Yield each active memory once, newest first, even if others are written in the meantime."""
-    seen: set[str] = set()
-    offset = 0
-    while page := store.list(project=project, limit=_PAGE, offset=offset):
-        # New memories move some of the last page onto this page.
-        yield from (memory for memory in page if memory.id not in seen)
-        seen.update(memory.id for memory in page)
-        offset += len(page)
 
 
 def _ask(store: MemoryStore, memory: Memory, query: str, project: str) -> Question:

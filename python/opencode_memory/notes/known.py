@@ -6,17 +6,16 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from opencode_memory.models import Category, Memory, Scope, Status, Trust
 from opencode_memory.notes.note_memories import find_body, locate_file, parse_file_name
 from opencode_memory.notes.tree import is_note
+from opencode_memory.store.pages import list_all
 from opencode_memory.text.section_mark import SectionMark, read_mark
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
-
-_PAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +62,11 @@ def read_known(store: MemoryStore, project: str | None) -> dict[str, Known]:
     known: dict[str, Known] = {}
     # In this order an active memory replaces a candidate, and that one that was put away, of the same topic.
     for status in (Status.SUPERSEDED, Status.ARCHIVED, Status.CANDIDATE, Status.ACTIVE):
-        offset = 0
-        while page := store.list(scope=scope, status=status, limit=_PAGE, offset=offset):
-            offset += len(page)
-            for memory in page:
-                file = None if memory.topic is None else parse_file_name(memory.topic)
-                if memory.topic is not None and file is not None:
-                    one, before = _to_known(memory, memory.topic, file), known.get(memory.topic)
-                    known[memory.topic] = one if before is None else _combine(before, one)
+        for memory in list_all(store, scope=scope, status=status):
+            file = None if memory.topic is None else parse_file_name(memory.topic)
+            if memory.topic is not None and file is not None:
+                one, before = _to_known(memory, memory.topic, file), known.get(memory.topic)
+                known[memory.topic] = one if before is None else _combine(before, one)
     return known
 
 

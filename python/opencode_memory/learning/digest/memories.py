@@ -19,11 +19,11 @@ from opencode_memory.learning.extraction.summary import summarize_session
 from opencode_memory.learning.learner import SOURCE
 from opencode_memory.learning.rejections import is_rejected
 from opencode_memory.models import Category, Memory, NewMemory, Scope, Source, Status, Trust
+from opencode_memory.store.pages import list_all
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-_PAGE: Final = 200
 _SHOWN: Final = 120
 _SUMMARY_NAMES: Final = {"done": "Done", "decided": "Decided", "open": "Open"}
 _KEPT_LINES: Final = ("Files: ", "Commands: ")
@@ -157,23 +157,13 @@ def _find_memories_of_rules(
     """Yield what the rules made of the same messages, unless the user has changed it."""
     moments = [turn.at_ms for turn in transcript.turns if turn.at_ms]
     messages = {turn.message for turn in transcript.turns}
-    for place in dict.fromkeys((project, None)):
-        offset = 0
-        while moments and (
-            page := store.list(
-                scope=Scope.owned_by(place),
-                status=(Status.ACTIVE, Status.CANDIDATE),
-                since=min(moments),
-                limit=_PAGE,
-                offset=offset,
-            )
-        ):
-            offset += len(page)
-            for memory in page:
-                is_same = memory.source.session == info.id and memory.source.message in messages
-                is_of_rules = memory.is_learned and memory.metadata.get("rule") != RULE
-                if is_same and is_of_rules and not _was_changed_by_user(store, memory):
-                    yield memory
+    for place in dict.fromkeys((project, None)) if moments else ():
+        statuses = (Status.ACTIVE, Status.CANDIDATE)
+        for memory in list_all(store, scope=Scope.owned_by(place), status=statuses, since=min(moments)):
+            is_same = memory.source.session == info.id and memory.source.message in messages
+            is_of_rules = memory.is_learned and memory.metadata.get("rule") != RULE
+            if is_same and is_of_rules and not _was_changed_by_user(store, memory):
+                yield memory
 
 
 def _was_changed_by_user(store: MemoryStore, memory: Memory) -> bool:

@@ -20,13 +20,13 @@ from opencode_memory.learning.relearn.judge import Judge, Verdict
 from opencode_memory.learning.relearn.offer import settle_offer
 from opencode_memory.learning.relearn.selection import JUDGED, find_protection, is_old, list_old, list_successors
 from opencode_memory.models import ALL_PROJECTS, HistoryEntry, Memory, Status, Trust
+from opencode_memory.store.pages import list_all
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 REASON: Final = f"no longer learned by the rules (relearn, rules {RULES})"
 """Reason in the history of an archived memory, by which ``undo_run`` finds it again."""
-_PAGE: Final = 500
 _CREDITED: Final = "relearned"
 """Member of the metadata of a memory that counts as the user's since relearning."""
 
@@ -163,10 +163,7 @@ def _list_credited(store: MemoryStore) -> Iterator[Memory]:
 
 
 def _list_all(store: MemoryStore, status: Status) -> Iterator[Memory]:
-    offset = 0
-    while page := store.list(project=ALL_PROJECTS, status=status, with_expired=True, limit=_PAGE, offset=offset):
-        offset += len(page)
-        yield from page
+    yield from list_all(store, project=ALL_PROJECTS, status=status, with_expired=True)
 
 
 def _was_archived_here(store: MemoryStore, memory: Memory) -> bool:

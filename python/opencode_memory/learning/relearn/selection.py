@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.learning.extraction.rules_version import RULES, RULES_KEY
 from opencode_memory.models import ALL_PROJECTS, Category, Memory, Status, Trust
+from opencode_memory.store.pages import list_all
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 JUDGED: Final = (Status.ACTIVE, Status.CANDIDATE)
-_PAGE: Final = 500
 _TOOL: Final = "opencode"
 _DIGEST: Final = "digest"
 _BY_HAND: Final = ("edit", "restore", "pin", "unpin", "link")
@@ -20,10 +20,7 @@ _BY_HAND: Final = ("edit", "restore", "pin", "unpin", "link")
 
 def list_old(store: MemoryStore) -> Iterator[Memory]:
     """Yield the active and waiting memories of all projects that earlier rules learned, page by page."""
-    offset = 0
-    while page := store.list(project=ALL_PROJECTS, status=JUDGED, with_expired=True, limit=_PAGE, offset=offset):
-        offset += len(page)
-        yield from filter(is_old, page)
+    yield from filter(is_old, list_all(store, project=ALL_PROJECTS, status=JUDGED, with_expired=True))
 
 
 def is_old(memory: Memory) -> bool:
@@ -41,14 +38,8 @@ def is_old(memory: Memory) -> bool:
 
 def list_successors(store: MemoryStore) -> frozenset[str]:
     """Return the ids of the memories that replaced another one."""
-    found: set[str] = set()
-    offset = 0
-    while page := store.list(
-        project=ALL_PROJECTS, status=Status.SUPERSEDED, with_expired=True, limit=_PAGE, offset=offset
-    ):
-        offset += len(page)
-        found.update(memory.superseded_by for memory in page if memory.superseded_by is not None)
-    return frozenset(found)
+    replaced = list_all(store, project=ALL_PROJECTS, status=Status.SUPERSEDED, with_expired=True)
+    return frozenset(memory.superseded_by for memory in replaced if memory.superseded_by is not None)
 
 
 def find_protection(store: MemoryStore, memory: Memory, successors: frozenset[str]) -> str | None:

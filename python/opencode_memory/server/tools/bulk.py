@@ -16,10 +16,10 @@ from opencode_memory.server.answers import Answer, format_facts, join_lines, mem
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import shape, tool
 from opencode_memory.server.tools.argument_types import AnyCategory, MemoryIds, Project
+from opencode_memory.store.pages import list_all
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count, short_id
 
-_PAGE = 500
 _SHOWN = 20
 
 
@@ -84,16 +84,8 @@ def _select(call: Call, project: str | None, category: str | None, older_than_da
         raise InvalidInputError(f"category: {category!r} is not one of {', '.join(Category)}", field="category")
     where = call.resolve_project(project)
     before = None if older_than_days is None else call.at - timedelta(days=older_than_days)
-    memories: list[Memory] = []
-    while page := call.store.list(
-        scope=Scope.owned_by(where),
-        category=category,
-        older_than=before,
-        limit=_PAGE,
-        offset=len(memories),
-    ):
-        memories += page
-    return [memory for memory in memories if not memory.pinned]
+    found = list_all(call.store, scope=Scope.owned_by(where), category=category, older_than=before)
+    return [memory for memory in found if not memory.pinned]
 
 
 def _format_section(heading: str, lines: list[str]) -> list[str]:
