@@ -13,7 +13,7 @@ use crate::store::{Connection, make_private};
 use crate::text;
 
 /// A step that changes the tables; returns the key and text of each turn that it added.
-type Step<'a> = dyn Fn(&Connection) -> Result<Vec<(i64, String)>> + 'a;
+type Step<'a> = dyn Fn(&Connection) -> Result<Vec<(i64, &'a str)>> + 'a;
 
 /// Add the turns of some pages, made by this model. Returns false, without adding them, if the index could not be used
 /// and was deleted.
@@ -28,7 +28,7 @@ pub fn put(store: &TurnStore, folder: &Path, (model, dimension): (&str, usize), 
                 turns::drop_turns(write, session)?;
             }
             for turn in &page.turns {
-                added.push((turns::add(write, session, turn)?, turn.text.clone()));
+                added.push((turns::add(write, session, turn)?, turn.text.as_str()));
             }
         }
         Ok(added)
@@ -80,7 +80,7 @@ fn change(store: &TurnStore, folder: &Path, step: &Step<'_>) -> Result<bool> {
         gone.iter().copied().chain(orphans).for_each(|key| writer.delete(key));
         let count = added.len();
         for (key, text) in added {
-            writer.add(key, text::analyze(&text))?;
+            writer.add(key, text::analyze(text))?;
         }
         if removed + count > 0 || writer.mark().is_none() {
             let head = Head { seq: 0, ..turns::head(write)? };
