@@ -50,7 +50,9 @@ class WordEmbedder:
         """Embed texts and remember which they were."""
         with self._lock:
             self.embedded += texts
-        return np.array([self._vector(text) for text in texts], np.float32).reshape(len(texts), self.dimension)
+        # As from the bundled model: a `memoryview` without values has one dimension.
+        shape = (len(texts), self.dimension) if texts else (0,)
+        return np.array([self._vector(text) for text in texts], np.float32).reshape(shape)
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a query; queries are not counted."""

@@ -130,12 +130,17 @@ impl Engine {
             }
         }
         self.change_turns(true, |store, folder| {
+            // Pages without vectors come from no model, and their dimension is not known.
+            let has_vectors = pages.iter().flat_map(|page| &page.turns).any(|turn| !turn.vectors.is_empty());
+            let model = has_vectors.then_some((model, dimension));
             let known = store.read(turns::model)?;
-            if known.is_some_and(|known| known != (model.to_owned(), dimension)) {
+            if let (Some((name, dimension)), Some(known)) = (model, known)
+                && known != (name.to_owned(), dimension)
+            {
                 writer::remove(folder)?;
                 return Ok(false);
             }
-            writer::put(store, folder, (model, dimension), pages)
+            writer::put(store, folder, model, pages)
         })
     }
 

@@ -15,12 +15,14 @@ use crate::text;
 /// A step that changes the tables; returns the key and text of each turn that it added.
 type Step<'a> = dyn Fn(&Connection) -> Result<Vec<(i64, &'a str)>> + 'a;
 
-/// Add the turns of some pages, made by this model. Returns false, without adding them, if the index could not be used
-/// and was deleted.
-pub fn put(store: &TurnStore, folder: &Path, (model, dimension): (&str, usize), pages: &[Page<'_>]) -> Result<bool> {
+/// Add the turns of some pages. `model` has made their vectors, if they have any. Returns false, without adding them, if
+/// the index could not be used and was deleted.
+pub fn put(store: &TurnStore, folder: &Path, model: Option<(&str, usize)>, pages: &[Page<'_>]) -> Result<bool> {
     change(store, folder, &|write| {
         turns::complete_indexes(write)?;
-        turns::set_model(write, model, dimension)?;
+        if let Some((name, dimension)) = model {
+            turns::set_model(write, name, dimension)?;
+        }
         let mut added = Vec::new();
         for page in pages {
             let session = turns::put_session(write, page)?;
