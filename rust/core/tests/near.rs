@@ -126,3 +126,21 @@ fn more_copies_than_the_graph_proposes_do_not_hide_the_project_s_own() {
     let pairs = linked_pairs(&engine, "app");
     assert_eq!(pairs.len(), GROUPS, "each memory must be linked to its one copy");
 }
+
+#[test]
+fn deleted_memory_of_the_graph_is_no_near_copy() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    for copy in 0..2 {
+        write(&engine, "app", copy);
+        write(&engine, "web", copy);
+    }
+    compare(&engine);
+    engine.catch_up(&Control::none()).expect("caught up");
+    let web = Selection::of(Scope::Project { name: "web".into(), with_global: false });
+    let deleted = engine.list(&web, GROUPS, 0, None).expect("a list").into_iter().map(|memory| memory.id);
+    engine.delete(&deleted.collect::<Vec<_>>()).expect("deleted");
+    write(&engine, "app", 2);
+    compare(&engine);
+    assert_eq!(linked_pairs(&engine, "app"), expected_pairs(3));
+}

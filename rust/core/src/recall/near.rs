@@ -68,7 +68,9 @@ pub fn near_many(
     for query in &mut queries {
         let found = loaded.search(mirror, query.exact, PROPOSED, |_| true);
         let slots = |embedding: i64| mirror.slots_of_embedding(embedding);
-        let is_near = |slot: &u32| mirror.cosine_of_slot(query.exact, *slot) >= least;
+        // The graph also proposes embeddings of memories that were deleted since.
+        let is_near =
+            |slot: &u32| mirror.row_of_slot(*slot) != NONE && mirror.cosine_of_slot(query.exact, *slot) >= least;
         if found.iter().copied().flat_map(slots).filter(is_near).count() >= CROWDED {
             crowded.push(query);
             continue;

@@ -148,7 +148,7 @@ impl Mirror {
         self.first_slot_of.get(embedding as usize).copied().filter(|slot| *slot != NONE)
     }
 
-    /// All slots that contain an embedding.
+    /// All slots that contain an embedding, including those of memories that were deleted since.
     #[inline]
     pub fn slots_of_embedding(&self, embedding: i64) -> impl Iterator<Item = u32> + '_ {
         let mut next = self.first_slot_of.get(embedding as usize).copied().unwrap_or(NONE);
@@ -230,7 +230,7 @@ impl Mirror {
         Some(later.fold((nearest, nearest), |(best, nearest), cosine| (best.max(LATER * cosine), nearest.max(cosine))))
     }
 
-    /// Weighted cosine of one chunk.
+    /// Weighted cosine of one chunk, whose memory must exist.
     #[inline]
     pub fn cosine_of_slot(&self, query: &[f32], slot: u32) -> f32 {
         let is_first = self.rows[self.slot_row[slot as usize] as usize].first_slot == slot;
