@@ -11,7 +11,7 @@ use opencode_memory_core::store::embedding::Chunk;
 use opencode_memory_core::store::project::Identity;
 use opencode_memory_core::{Engine, Options};
 
-use support::{DIMENSION, MODEL, embed, near, open_with, options, text, vector};
+use support::{DIMENSION, MODEL, embed, near, open_with, options, remember, text, vector};
 
 /// Vector of a text, rounded as in the store.
 fn stored(text: &str) -> Vec<f32> {
@@ -153,4 +153,28 @@ fn scan_of_all_signs_goes_on_while_the_nearest_do_not_pass_the_filter() {
     };
     let engine = store_of_many(dir.path(), MANY, vector_of);
     check_found(&engine, MANY, Category::Fact, query.clone(), vector_of);
+}
+
+#[test]
+fn long_scan_ends_with_slots_that_no_vector_has_reached() {
+    // Slots are allocated in runs of 128, or longer for a text of more pieces. The last run begins in one block of the
+    // slab and ends in the next one, which has no vector yet.
+    const BLOCK: usize = 2_048;
+    const PIECES: usize = 130;
+    let count = 10 * BLOCK - PIECES;
+    let dir = support::folder();
+    let engine = open_with(dir.path(), Options { graph_from: 100_000, ..options() });
+    remember(&engine, 0..count);
+    engine.activate_model(MODEL, DIMENSION).expect("a model");
+    let chunk = |text: String| Chunk { vector: Some(vector(&text).into()), text };
+    let mut chunks: Vec<(i64, Vec<Chunk>)> = engine
+        .pending_embeddings(0, count)
+        .expect("what waits")
+        .into_iter()
+        .map(|pending| (pending.key, vec![chunk(pending.text)]))
+        .collect();
+    chunks[0].1.extend((1..PIECES).map(|piece| chunk(format!("piece {piece}"))));
+    engine.store_embeddings(MODEL, &chunks).expect("vectors stored");
+    let request = RecallRequest { limit: 1, ..near(&text(count - 1)) };
+    assert_eq!(support::found(&engine, &request), [text(count - 1)]);
 }

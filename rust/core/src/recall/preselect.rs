@@ -41,7 +41,8 @@ pub fn of_all(view: &View, filter: &Filter, passing: usize, query: &[f32]) -> Ve
     let (mirror, slab) = (&view.mirror, view.mirror.slab());
     let wanted = LEAST.max(passing / SHARE);
     let differing = slab.count_differing_signs(&signs(query));
-    let differing = &differing[..mirror.rows_of_slots().len()];
+    // The last run of slots may reach beyond the last block of vectors.
+    let differing = &differing[..mirror.rows_of_slots().len().min(differing.len())];
     let histogram = Histogram::of(differing, query.len());
     let products_with = SignProducts::of(query);
     let mut selected = (wanted * mirror.live_slots()).div_ceil(passing.max(1));
