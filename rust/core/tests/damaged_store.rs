@@ -10,9 +10,9 @@ use std::path::Path;
 
 use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical;
-use opencode_memory_core::model::NewMemory;
+use opencode_memory_core::model::{NewMemory, RecallRequest};
 use opencode_memory_core::store::schema::FORMAT;
-use opencode_memory_core::store::{FILE, recovery};
+use opencode_memory_core::store::{Connection, FILE, Store, recovery};
 use opencode_memory_core::text::normalise;
 use opencode_memory_core::{Clock, Engine, Error, ErrorKind, Options, Result};
 
@@ -258,4 +258,23 @@ fn lost_store_is_not_begun_anew() {
         assert!(refused.to_string().contains("its folder has indexes of a store"), "{refused}");
         assert_eq!(file.exists(), is_empty);
     }
+}
+
+/// Run statements on the file of a store, as damage would change it.
+fn change_rows(dir: &Path, sql: &str) {
+    let store = Store::open(dir, false, BEGINNING).expect("a store");
+    let body = |connection: &mut Connection| Ok(connection.execute_batch(sql)?);
+    store.exclusively(body).expect("changed");
+    store.close();
+}
+
+#[test]
+fn vector_of_a_wrong_length_does_not_end_a_recall_of_an_earlier_state() {
+    let dir = prepared();
+    change_rows(dir.path(), "UPDATE embedding SET vector = x'0000' WHERE key = 1");
+    let engine = open(dir.path());
+    let earlier = RecallRequest { as_of: Some(BEGINNING), ..near(&text(9)) };
+    assert_eq!(support::found(&engine, &earlier)[0], text(9));
+    let other = RecallRequest { vector: Some(vec![1.0]), ..earlier };
+    assert!(matches!(engine.recall(other), Err(Error::DimensionMismatch { received: 1, .. })));
 }

@@ -10,6 +10,7 @@ use super::view::{Current, View};
 use super::{boost, candidates, order};
 use crate::error::{Error, Result};
 use crate::model::{Hit, Memory, RecallRequest, Signal};
+use crate::store::embedding::Model;
 use crate::store::memory;
 use crate::text;
 
@@ -42,7 +43,7 @@ pub fn rank<'a>(
 ) -> Result<Ranking<'a>> {
     let subject = text::subject(query);
     let terms = text::analyze_query(&subject);
-    check_dimension(view, vector)?;
+    check_dimension(view.mirror.model(), vector)?;
     let terms = view.overlay.score_terms(view.lexical.as_ref(), &terms)?;
     let remaining = filter.remaining(&view.mirror, view.scan_filtered());
     let words = candidates::by_words(view, filter, &remaining, &terms, candidates::DEPTH)?;
@@ -120,8 +121,9 @@ pub fn nearest((view, at): &Current<'_>, filter: &Filter, vector: &[f32], depth:
     Ok(memories)
 }
 
-fn check_dimension(view: &View, vector: Option<&[f32]>) -> Result<()> {
-    match (vector, view.mirror.model()) {
+/// Refuse the vector of a query that cannot be compared with those of a model.
+pub(super) fn check_dimension(model: Option<&Model>, vector: Option<&[f32]>) -> Result<()> {
+    match (vector, model) {
         (Some(vector), Some(model)) if vector.len() != model.dimension => {
             Err(Error::DimensionMismatch { expected: model.dimension, received: vector.len() })
         }

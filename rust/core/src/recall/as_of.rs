@@ -3,8 +3,10 @@
 //! The state of a memory at that time is the state before its first later change, or the current state if there is no
 //! later change. Memories that were purged since then are missing.
 
+use half::f16;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::answer::check_dimension;
 use super::coverage::Coverage;
 use super::floor::{self, Raw};
 use crate::error::Result;
@@ -153,6 +155,7 @@ fn count_query_terms(states: &[Memory], terms: &text::QueryTerms) -> (Vec<Scored
 
 fn cosines(at: &Connection, states: &[Memory], query: Option<&[f32]>) -> Result<Vec<Option<f32>>> {
     let (Some(query), Some(model)) = (query, embedding::active_model(at)?) else { return Ok(vec![None; states.len()]) };
+    check_dimension(Some(&model), Some(query))?;
     states
         .iter()
         .map(|memory| {
@@ -160,17 +163,22 @@ fn cosines(at: &Connection, states: &[Memory], query: Option<&[f32]>) -> Result<
             // exists if that text was embedded as a single chunk.
             let mut nearest: Option<f32> = None;
             embedding::for_each_vector(at, Some(memory.key), |_, _, vector| {
-                let cosine = dot(query, &embedding::decode(vector));
-                nearest = Some(nearest.map_or(cosine, |nearest| nearest.max(cosine)));
+                let cosine = compare(query, &embedding::decode(vector));
+                nearest = cosine.into_iter().chain(nearest).reduce(f32::max);
                 Ok(())
             })?;
             if nearest.is_some() {
                 return Ok(nearest);
             }
             let vector = embedding::vector_of(at, &model, &memory.embedding_text())?;
-            Ok(vector.map(|vector| vector.iter().zip(query).map(|(a, b)| a * b).sum()))
+            Ok(vector.and_then(|vector| compare(query, &vector)))
         })
         .collect()
+}
+
+/// Cosine of two unit vectors. A stored one of the wrong length is damaged and counts as missing; `verify` reports it.
+fn compare(query: &[f32], stored: &[f16]) -> Option<f32> {
+    (stored.len() == query.len()).then(|| dot(query, stored))
 }
 
 fn explain(bm25: f32, by_words: f64, cosine: Option<f32>, by_meaning: f64) -> Vec<Signal> {

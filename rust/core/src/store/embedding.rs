@@ -131,16 +131,16 @@ pub fn known_to(connection: &Connection, model: &Model, texts: &[String]) -> Res
     texts.iter().map(|text| Ok(statement.exists((model.id, text::text_hash(text).to_be_bytes()))?)).collect()
 }
 
-/// The active model's vector of a text, if there is one.
-pub fn vector_of(connection: &Connection, model: &Model, text: &str) -> Result<Option<Vec<f32>>> {
+/// A model's vector of a text, if there is one.
+pub fn vector_of(connection: &Connection, model: &Model, text: &str) -> Result<Option<Vec<f16>>> {
     let blob: Option<Vec<u8>> = connection
         .prepare_cached("SELECT vector FROM embedding WHERE model = ?1 AND text_hash = ?2")?
         .query_row((model.id, text::text_hash(text).to_be_bytes()), |row| row.get(0))
         .optional()?;
-    Ok(blob.map(|blob| decode(&blob).iter().map(|value| value.to_f32()).collect()))
+    Ok(blob.map(|blob| decode(&blob)))
 }
 
-/// Call `each(embedding key, memory key, ordinal, vector)` for every vector of the active model, in order of memories.
+/// Call `each(embedding key, memory key, vector)` for every vector of the active model, in order of memories.
 pub fn for_each_vector(
     connection: &Connection,
     memory: Option<i64>,
