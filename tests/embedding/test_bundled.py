@@ -73,6 +73,16 @@ def test_vectors_are_those_of_the_original_on_each_level_of_the_processor(
     assert cosines(vectors, [entry["vector"] for entry in GOLDEN]).min() > 0.999_99
 
 
+@pytest.mark.parametrize("level", _core.Encoder.levels())
+def test_text_without_tokens_gets_zeros_and_changes_no_other(level: str) -> None:
+    encoder = _core.Encoder(find_model().weights.path, level=level)
+    alone, empty = np.asarray(encoder.embed([[101, 2023, 102]])), [0.0] * 384
+
+    assert np.asarray(encoder.embed([[], [101, 2023, 102], []])).tolist() == [empty, alone[0].tolist(), empty]
+    assert np.asarray(encoder.embed([[]])).tolist() == [empty]
+    assert len(encoder.embed([])) == 0
+
+
 def test_unknown_level_of_the_processor_is_refused() -> None:
     with pytest.raises(ValueError, match="avx1024"):
         _core.Encoder(find_model().weights.path, level="avx1024")

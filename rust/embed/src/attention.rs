@@ -20,6 +20,9 @@ impl Attention {
         let width = heads * PANEL;
         let stride = 3 * width;
         let tokens = joined.len() / stride;
+        if tokens == 0 {
+            return;
+        }
         let padded = tokens.next_multiple_of(PANEL);
         // Keys beyond the last token stay 0; the softmax leaves their scores out.
         self.keys.clear();

@@ -98,10 +98,13 @@ impl Encoder {
     pub fn embed<T: AsRef<[u32]>>(&self, texts: &[T]) -> Result<Vec<f32>> {
         let mut buffers = Buffers::default();
         self.look_up(texts, &mut buffers)?;
+        let mut vectors = vec![0.0; texts.len() * WIDTH];
+        if buffers.hidden.is_empty() {
+            return Ok(vectors);
+        }
         for layer in &self.layers {
             self.run(layer, texts, &mut buffers);
         }
-        let mut vectors = vec![0.0; texts.len() * WIDTH];
         let mut rows = buffers.hidden.chunks_exact(WIDTH);
         for (text, vector) in texts.iter().zip(vectors.chunks_exact_mut(WIDTH)) {
             for row in rows.by_ref().take(text.as_ref().len()) {

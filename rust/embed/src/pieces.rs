@@ -15,7 +15,9 @@ const TOLERANCE: f32 = 1e-3;
 /// [`Error::Shape`] if the numbers do not fit together, [`Error::NotUnit`] if a vector does not have length 1.
 pub fn join(vectors: &[f32], dimension: usize, pieces: &[usize], tokens: &[usize]) -> Result<Vec<f32>> {
     let rows = tokens.len();
-    if pieces.iter().sum::<usize>() != rows || pieces.contains(&0) || vectors.len() != rows * dimension {
+    let expected = pieces.iter().try_fold(0, |sum: usize, count| sum.checked_add(*count));
+    let is_empty = dimension == 0 && rows > 0;
+    if expected != Some(rows) || pieces.contains(&0) || is_empty || vectors.len() != rows * dimension {
         return Err(Error::Shape { values: vectors.len(), dimension, pieces: rows, texts: pieces.len() });
     }
     let mut joined = Vec::with_capacity(pieces.len() * dimension);
@@ -81,5 +83,7 @@ mod tests {
         for (pieces, tokens) in [(vec![1], vec![1, 1]), (vec![2, 0], vec![1, 1]), (vec![1, 1, 1], vec![1, 1, 1])] {
             assert!(matches!(join(&[1.0, 1.0], 1, &pieces, &tokens), Err(Error::Shape { .. })), "{pieces:?}");
         }
+        assert!(matches!(join(&[], 0, &[2], &[1, 1]), Err(Error::Shape { .. })));
+        assert!(matches!(join(&[1.0], 1, &[usize::MAX, 2], &[1]), Err(Error::Shape { .. })));
     }
 }
