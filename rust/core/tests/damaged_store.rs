@@ -12,7 +12,7 @@ use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical;
 use opencode_memory_core::model::{NewMemory, RecallRequest};
 use opencode_memory_core::store::schema::FORMAT;
-use opencode_memory_core::store::{Connection, FILE, Store, recovery};
+use opencode_memory_core::store::{Connection, FILE, Store, check, recovery};
 use opencode_memory_core::text::normalise;
 use opencode_memory_core::{Clock, Engine, Error, ErrorKind, Options, Result};
 
@@ -277,4 +277,25 @@ fn vector_of_a_wrong_length_does_not_end_a_recall_of_an_earlier_state() {
     assert_eq!(support::found(&engine, &earlier)[0], text(9));
     let other = RecallRequest { vector: Some(vec![1.0]), ..earlier };
     assert!(matches!(engine.recall(other), Err(Error::DimensionMismatch { received: 1, .. })));
+}
+
+#[test]
+fn verify_names_each_number_and_word_that_no_reader_knows() {
+    for (sql, problem) in [
+        ("UPDATE memory SET status = 9 WHERE key = 5", "has the unknown status 9"),
+        ("UPDATE memory SET trust = 9 WHERE key = 5", "has the unknown trust 9"),
+        ("UPDATE memory SET category = 99 WHERE key = 5", "has the unknown category 99"),
+        ("UPDATE history SET actor = 9 WHERE seq = 5", "1 changes in the history have the unknown writer 9"),
+        (
+            "INSERT INTO injection VALUES ('s', 'm', 0, 0, 'shown', 0, '{}', ''); \
+             INSERT INTO injected VALUES ('s', 'm', 'id', 1, 0, 0.5, '', 'praised')",
+            "1 memories of the ledger have an unknown outcome",
+        ),
+    ] {
+        let dir = prepared();
+        change_rows(dir.path(), sql);
+        let store = Store::open(dir.path(), true, BEGINNING).expect("a store");
+        let problems = check::problems(&store.read().expect("a snapshot")).expect("checked");
+        assert!(problems.len() == 1 && problems[0].contains(problem), "{problems:?}");
+    }
 }

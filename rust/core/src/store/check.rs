@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::columns;
 use crate::error::Result;
-use crate::model::enums::Category;
+use crate::model::{Category, Status, Trust};
 use crate::text;
 
 /// All problems of the store, as text; empty if there are none.
@@ -61,6 +61,10 @@ pub fn problems(connection: &Connection) -> Result<Vec<String>> {
              (SELECT 1 FROM injection i WHERE i.session = d.session AND i.message = d.message)",
             "memories are noted as shown by a decision that does not exist",
         ),
+        (
+            "SELECT count(*) FROM injected WHERE outcome NOT IN ('used', 'contradicted')",
+            "memories of the ledger have an unknown outcome",
+        ),
         ("SELECT count(*) FROM document WHERE NOT json_valid(body)", "plans or loops cannot be read"),
         ("SELECT count(*) FROM kv WHERE NOT json_valid(value)", "values of the key-value store cannot be read"),
     ] {
@@ -76,16 +80,30 @@ pub fn problems(connection: &Connection) -> Result<Vec<String>> {
 /// Rows with invalid enums or hashes.
 fn unreadable(connection: &Connection) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    let mut statement = connection.prepare("SELECT id, category, content_hash, content FROM memory")?;
+    let mut writers = connection.prepare("SELECT actor, count(*) FROM history GROUP BY actor")?;
+    let mut rows = writers.query([])?;
+    while let Some(row) = rows.next()? {
+        let (actor, changes): (i64, i64) = (row.get(0)?, row.get(1)?);
+        if Trust::from_number(actor).is_none() {
+            found.push(format!("{changes} changes in the history have the unknown writer {actor}"));
+        }
+    }
+    let mut statement = connection.prepare("SELECT id, category, status, trust, content_hash, content FROM memory")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let id: String = row.get(0)?;
-        let category: i64 = row.get(1)?;
-        if Category::from_number(category).is_none() {
-            found.push(format!("memory {id} has the unknown category {category}"));
+        let (category, status, trust): (i64, i64, i64) = (row.get(1)?, row.get(2)?, row.get(3)?);
+        for (name, number, is_known) in [
+            ("category", category, Category::from_number(category).is_some()),
+            ("status", status, Status::from_number(status).is_some()),
+            ("trust", trust, Trust::from_number(trust).is_some()),
+        ] {
+            if !is_known {
+                found.push(format!("memory {id} has the unknown {name} {number}"));
+            }
         }
-        let hash: Vec<u8> = row.get(2)?;
-        let content = columns::read_damaged_too(row, 3)?;
+        let hash: Vec<u8> = row.get(4)?;
+        let content = columns::read_damaged_too(row, 5)?;
         if hash != text::content_hash(&content).to_be_bytes() {
             found.push(format!("the text of memory {id} is not the one that was written (its hash differs)"));
         }
