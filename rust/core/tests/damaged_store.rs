@@ -10,7 +10,7 @@ use std::path::Path;
 
 use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical;
-use opencode_memory_core::model::{NewMemory, RecallRequest};
+use opencode_memory_core::model::{NewMemory, RecallRequest, Scope};
 use opencode_memory_core::store::schema::FORMAT;
 use opencode_memory_core::store::{Connection, FILE, Store, check, recovery};
 use opencode_memory_core::text::normalise;
@@ -297,5 +297,18 @@ fn verify_names_each_number_and_word_that_no_reader_knows() {
         let store = Store::open(dir.path(), true, BEGINNING).expect("a store");
         let problems = check::problems(&store.read().expect("a snapshot")).expect("checked");
         assert!(problems.len() == 1 && problems[0].contains(problem), "{problems:?}");
+    }
+}
+
+#[test]
+fn reminder_with_a_damaged_interval_is_refused() {
+    for days in [0, -1, i64::MAX, 1 << 55] {
+        let dir = prepared();
+        let set = format!("UPDATE memory SET remind_at = {BEGINNING} - 1, remind_every = {days} WHERE key = 5");
+        change_rows(dir.path(), &set);
+        let engine = open(dir.path());
+        let id = &engine.due(&Scope::Everything, 1).expect("what is due")[0].id;
+        let error = engine.advance_reminder(id).expect_err("no such interval");
+        assert!(error.to_string().starts_with("remind_every: "), "{error}");
     }
 }

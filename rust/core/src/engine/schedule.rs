@@ -1,13 +1,11 @@
 //! Reminders and reviews: when a memory is due, and when it is due again.
 
 use super::Engine;
+use crate::clock::DAY_MS;
 use crate::error::{Error, Result};
 use crate::model::query::Scope;
 use crate::model::{Memory, Patch, validate};
 use crate::store::{memory, project};
-
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
 
 impl Engine {
     /// Active memories of a scope whose reminder or review is due, the longest due first; at most `limit`.
@@ -46,6 +44,8 @@ impl Engine {
                 Err(Error::Conflict(format!("the reminder of memory {} is not due yet", held.id)))
             }
             Some(at) => {
+                // A damaged row may have any interval.
+                validate::schedule((held.remind_at, held.remind_every), (None, None))?;
                 let next = held.remind_every.map(|days| next_time(at, days, now_ms));
                 self.edit(&held.id, Patch { remind_at: Some(next), ..Patch::default() })
             }
