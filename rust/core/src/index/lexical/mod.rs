@@ -122,7 +122,7 @@ fn mark_of(index: &Index) -> Option<Mark> {
 }
 
 /// Find the files of the index that are missing or have a wrong checksum. Files never change, so files in `sound` are
-/// not checked again, and files that pass are added to `sound`.
+/// not checked again. Files that pass are added to `sound`, and those that the index has no longer are removed from it.
 ///
 /// tantivy panics on a damaged file or misses terms in it, and a merge would write the damaged data with a new
 /// checksum.
@@ -130,8 +130,10 @@ fn damaged_files(index: &Index, data_dir: &Path, sound: &mut FxHashSet<PathBuf>)
     /// Size of the footer of each file. Shorter files are damaged and have no checksum.
     const FOOTER_BYTES: u64 = 8;
 
+    let files = index.load_metas().map_err(|e| failed(&e))?.list_segment_files();
+    sound.retain(|file| files.contains(file));
     let mut damaged = Vec::new();
-    for file in index.load_metas().map_err(|e| failed(&e))?.list_segment_files() {
+    for file in files {
         if sound.contains(&file) {
             continue;
         }

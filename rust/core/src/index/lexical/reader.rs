@@ -117,3 +117,30 @@ impl Lexical {
         damaged_files(&self.index, &self.data_dir, &mut FxHashSet::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::lexical::LexicalWriter;
+    use crate::store::change::Head;
+    use crate::text::analyze;
+
+    #[test]
+    fn files_of_merged_segments_are_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let commit = |key: i64| {
+            let mut writer = LexicalWriter::open(folder.path()).unwrap();
+            writer.add(key, analyze("a text")).unwrap();
+            writer.commit(&Mark::at(Head::default(), key, key as usize)).unwrap();
+            writer.finish().unwrap();
+        };
+        commit(1);
+        let mut index = Lexical::open(folder.path()).unwrap();
+        for key in 2..40 {
+            commit(key);
+            assert!(index.reload());
+        }
+        let files = index.index.load_metas().unwrap().list_segment_files();
+        assert!(index.sound.iter().all(|file| files.contains(file)), "{} of {}", index.sound.len(), files.len());
+    }
+}
