@@ -55,6 +55,11 @@ impl Graph {
             let name = path.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8"))?;
             index.load(name).map_err(|e| failed(&e))?;
         }
+        // The metric and the vectors to add are read by this length.
+        if index.dimensions() != dimension {
+            let message = format!("the graph has vectors of {} instead of {dimension}", index.dimensions());
+            return Err(Error::Index { index: "vector", message });
+        }
         // The file contains neither the metric nor the thread contexts.
         set_metric(&mut index, dimension);
         let graph = Self { index, dimension };
@@ -139,7 +144,8 @@ fn options(dimension: usize) -> IndexOptions {
 fn set_metric(index: &mut Index, dimension: usize) {
     let unit = quantised::unit(dimension);
     index.change_metric::<i8>(Box::new(move |a, b| {
-        // SAFETY: usearch calls the metric with two vectors of the index's dimension and scalar kind, which is i8.
+        // SAFETY: usearch calls the metric with two vectors of the index's dimension and scalar kind, which is i8. A file
+        // of another dimension is not loaded.
         let (a, b) = unsafe { (std::slice::from_raw_parts(a, dimension), std::slice::from_raw_parts(b, dimension)) };
         1.0 - quantised::dot(a, b) as f32 * unit
     }));
@@ -147,4 +153,21 @@ fn set_metric(index: &mut Index, dimension: usize) {
 
 fn failed(error: &impl std::fmt::Display) -> Error {
     Error::Index { index: "vector", message: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graph_of_another_dimension_is_not_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g");
+        let graph = Graph::new(64, 1, 1).unwrap();
+        graph.add(&[(1, vec![f16::ONE; 64])], 1, &|| false).unwrap();
+        graph.save(&path).unwrap();
+        assert_eq!(Graph::load(&path, 64, 1).unwrap().len(), 1);
+        let error = Graph::load(&path, 128, 1).unwrap_err();
+        assert!(error.to_string().contains("vectors of 64 instead of 128"), "{error}");
+    }
 }
