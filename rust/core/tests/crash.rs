@@ -153,6 +153,12 @@ fn child() {
         recovery::restore_beside(&dir, &dir.join("backup.db"), support::BEGINNING).expect("a restored backup");
         return;
     }
+    if words[0] == "purge" {
+        let engine = open(&dir);
+        crash::arm(&words[1], 1);
+        run(&engine, Step::Purge(2), 0);
+        return;
+    }
     let (point, nth, round) = (&words[0], words[1].parse().expect("a number"), words[2].parse().expect("a number"));
     crash::arm(point, nth);
     let engine = open(&dir);
@@ -403,4 +409,22 @@ fn table_lists_every_crash_point_of_the_source() {
     let points = POINTS.iter().map(|(name, _)| *name).chain([RECOVERY, SESSIONS, MIGRATION].concat());
     let tested: BTreeMap<String, usize> = points.map(|name| (name.to_owned(), 1)).collect();
     assert_eq!(named, tested);
+}
+
+#[test]
+fn killed_purge_is_finished_by_the_next_maintenance() {
+    for point in ["purge:erased", "purge:vacuumed", "lexical:removing"] {
+        let dir = support::folder();
+        let engine = open(dir.path());
+        remember(&engine, 0..30);
+        embed(&engine);
+        catch_up(&engine);
+        drop(engine);
+        child::start(dir.path(), &["purge", point]).assert_killed();
+        let engine = open(dir.path());
+        engine.maintain().expect("maintained");
+        assert_purged(dir.path(), &word(2), point);
+        assert_clean(&engine);
+        assert_holds(&engine, (0..30).filter(|number| *number != 2));
+    }
 }

@@ -172,16 +172,13 @@ impl Engine {
         }
         shared.uses.lock().retain(|(id, _)| !full.contains(id));
         let memories = shared.store.write(&shared.clock, self.writer(), |write| write.erase(&full))?;
-        let mut report = PurgeReport { memories, ..PurgeReport::default() };
-        for (what, done) in [
-            ("free pages and WAL", shared.store.scrub()),
-            ("indexes", shared.catch_up_patiently(true, control).map(drop)),
-        ] {
-            if let Err(error) = done {
-                report.problems.push(format!("{what} may still contain the text: {error}; run the purge again"));
-            }
-        }
-        for (path, _) in shared.store.known_backups()? {
+        let problems = self.finish_purge(shared, control);
+        let mut report = PurgeReport { memories, problems, ..PurgeReport::default() };
+        let known = shared.store.known_backups().unwrap_or_else(|error| {
+            report.problems.push(format!("cannot check whether backups contain it: {error}"));
+            Vec::new()
+        });
+        for (path, _) in known {
             match backup::holds_any(&path, &full) {
                 Ok(true) => report.backups.push(path),
                 Ok(false) => {}
@@ -191,8 +188,28 @@ impl Engine {
         Ok(report)
     }
 
+    /// Remove erased texts from free pages, the WAL and the indexes. Returns what may still contain them.
+    fn finish_purge(&self, shared: &Shared, control: &Control<'_>) -> Vec<String> {
+        let steps = [
+            ("free pages and WAL", shared.store.scrub()),
+            ("indexes", shared.catch_up_patiently(true, control).map(drop)),
+        ];
+        let mut problems = Vec::new();
+        for (what, done) in steps {
+            if let Err(error) = done {
+                problems.push(format!("{what} may still contain the text: {error}; the next maintenance tries again"));
+            }
+        }
+        if problems.is_empty()
+            && let Err(error) = shared.store.write(&shared.clock, self.writer(), purge::end)
+        {
+            problems.push(format!("the next maintenance looks for the text again: {error}"));
+        }
+        problems
+    }
+
     /// Delete expired values, old sessions and decisions, the history of memories deleted long ago, vectors that no memory
-    /// uses, and old rows that no memory owns.
+    /// uses, and old rows that no memory owns. Finish a purge that did not end.
     pub fn maintain(&self) -> Result<(usize, usize)> {
         let shared = self.enter()?;
         shared.flush_uses()?;
@@ -210,6 +227,10 @@ impl Engine {
         })?;
         let found = traces::find(&*shared.store.read()?)?;
         shared.store.write(&shared.clock, self.writer(), |write| write.delete_traces(&found))?;
+        if purge::is_unfinished(&*shared.store.read()?)? {
+            // The mark of a purge that fails again stays for the next maintenance.
+            self.finish_purge(shared, &Control::none());
+        }
         shared.store.truncate_wal(purge::UPKEEP_WAIT)?;
         Ok(cleaned)
     }

@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
+
 use super::change::Op;
 use super::connection::BUSY_TIMEOUT;
 use super::history::{self, Said};
@@ -18,6 +20,19 @@ pub const UPKEEP_WAIT: Duration = Duration::from_millis(250);
 const PURGE_WAIT: Duration = Duration::from_secs(5);
 /// Time for the writers between two attempts.
 const WRITERS_TURN: Duration = Duration::from_millis(250);
+/// Name in `meta` of the mark of a purge that has erased rows, but may have left their texts in free pages and indexes.
+const UNFINISHED: &str = "purge_unfinished";
+
+/// Whether a purge did not end, because it failed or its process was killed.
+pub fn is_unfinished(connection: &Connection) -> Result<bool> {
+    Ok(connection.prepare_cached("SELECT 1 FROM meta WHERE name = ?1")?.exists([UNFINISHED])?)
+}
+
+/// Note that the erased texts are in no file any more.
+pub fn end(write: &WriteTx<'_>) -> Result<()> {
+    write.execute("DELETE FROM meta WHERE name = ?1", [UNFINISHED])?;
+    Ok(())
+}
 
 impl WriteTx<'_> {
     /// Remove every trace of memories from the tables; returns how many of the ids were known.
@@ -53,6 +68,7 @@ impl WriteTx<'_> {
         // A vector tells of its text: those that no memory uses any more go too.
         self.execute(&format!("DELETE FROM embedding WHERE {UNUSED}"), [])?;
         self.log(0, Op::Embed)?;
+        self.set_meta(UNFINISHED, 1)?;
         Ok(erased)
     }
 }
