@@ -26,6 +26,7 @@ def test_read_of_a_page_that_was_damaged_later_names_the_file(tmp_path: Path) ->
                 content[begin : begin + PAGE_BYTES] = b"\xff" * PAGE_BYTES
         with file.open("r+b") as opened:
             opened.write(content)
-        with pytest.raises(CorruptStoreError) as error:
-            store.list(limit=1000)
-        assert str(file) in str(error.value)
+        for read in (lambda: store.list(limit=1000), store.indexes.catch_up):
+            with pytest.raises(CorruptStoreError) as error:
+                read()
+            assert str(file) in str(error.value)

@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Engine;
-use crate::control::run_interruptible;
 use crate::convert::dict;
 
 #[pymethods]
@@ -58,13 +57,13 @@ impl Engine {
 
     #[pyo3(signature = (progress=None))]
     fn rebuild_indexes<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let report = run_interruptible(py, progress.as_ref(), |control| self.core.rebuild_indexes(control))?;
+        let report = self.run_interruptible(py, progress.as_ref(), |control| self.core.rebuild_indexes(control))?;
         to_dict(py, report)
     }
 
     #[pyo3(signature = (progress=None))]
     fn catch_up<'py>(&self, py: Python<'py>, progress: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
-        let report = run_interruptible(py, progress.as_ref(), |control| self.core.catch_up(control))?;
+        let report = self.run_interruptible(py, progress.as_ref(), |control| self.core.catch_up(control))?;
         to_dict(py, report)
     }
 
@@ -85,7 +84,7 @@ impl Engine {
     }
 
     fn purge<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
-        let report = run_interruptible(py, None, |control| self.core.purge(&ids, control))?;
+        let report = self.run_interruptible(py, None, |control| self.core.purge(&ids, control))?;
         Ok(dict!(py, "memories": report.memories, "backups": report.backups, "problems": report.problems))
     }
 

@@ -16,11 +16,13 @@ mod write;
 
 use std::path::PathBuf;
 
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::Trust;
 use opencode_memory_core::store::FILE;
-use opencode_memory_core::{Clock, Options, Result};
+use opencode_memory_core::{Clock, Error, Options, Result};
 use pyo3::prelude::*;
 
+use crate::control::run_interruptible;
 use crate::errors::{detached, to_exception};
 
 /// An open data directory.
@@ -32,7 +34,21 @@ pub struct Engine {
 impl Engine {
     /// Run `work` without the interpreter's lock and raise its error, which names the file of the store.
     fn run<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-        detached(py, || work().map_err(|error| error.located(&self.core.data_dir().join(FILE))))
+        detached(py, || work().map_err(|error| self.located(error)))
+    }
+
+    /// As [`Self::run`], for long work that Ctrl-C or an error of `progress` stops.
+    fn run_interruptible<T: Send>(
+        &self,
+        py: Python<'_>,
+        progress: Option<&Py<PyAny>>,
+        work: impl FnOnce(&Control<'_>) -> Result<T> + Send,
+    ) -> PyResult<T> {
+        run_interruptible(py, progress, |control| work(control).map_err(|error| self.located(error)))
+    }
+
+    fn located(&self, error: Error) -> Error {
+        error.located(&self.core.data_dir().join(FILE))
     }
 }
 
