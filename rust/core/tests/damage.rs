@@ -8,6 +8,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use opencode_memory_core::Engine;
+use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical;
 
@@ -50,7 +51,7 @@ impl Prepared {
         damage(&dir);
         let engine = open(&dir);
         assert_holds(&engine, Self::numbers());
-        assert!(engine.verify().expect("a verification").store_problems.is_empty());
+        assert!(engine.verify(&Control::none()).expect("a verification").store_problems.is_empty());
         remember(&engine, [70]);
         embed(&engine);
         catch_up(&engine);
@@ -152,7 +153,7 @@ fn i5_i8_graph_with_wrong_checksum_is_never_loaded() {
     prepared.check_damage("swapped", |dir| {
         std::fs::copy(graph(other.path()), graph(dir)).expect("a copy");
         assert_eq!(open(dir).stats().expect("numbers").graph_vectors, 0);
-        let problems = open(dir).verify().expect("a verification").index_problems;
+        let problems = open(dir).verify(&Control::none()).expect("a verification").index_problems;
         assert!(problems.iter().any(|problem| problem.contains("checksum")), "{problems:?}");
     });
     // An intact manifest and graph of another store, with other vectors.

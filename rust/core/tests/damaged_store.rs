@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::path::Path;
 
+use opencode_memory_core::index::catch_up::{Control, try_lock};
 use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical;
 use opencode_memory_core::model::{NewMemory, RecallRequest, Scope};
@@ -57,11 +58,11 @@ fn use_everything(dir: &Path) -> Result<BTreeSet<String>> {
     for kind in ["project", "memory", "link", "history", "kv", "document"] {
         engine.dump(kind, 0, 1_000)?;
     }
-    let report = engine.verify()?;
+    let report = engine.verify(&Control::none())?;
     if !report.store_problems.is_empty() {
         return Err(Error::CorruptStore { path: dir.to_owned(), message: report.store_problems.join("; ") });
     }
-    engine.catch_up(&opencode_memory_core::index::catch_up::Control::none())?;
+    engine.catch_up(&Control::none())?;
     engine.remember(NewMemory::new(text(TEXTS)))?;
     engine.undo(None)?;
     Ok(held)
@@ -73,7 +74,8 @@ fn normalise_all(texts: &BTreeSet<String>) -> BTreeSet<String> {
 
 /// Whether a verification finds a problem in the store.
 fn is_reported(dir: &Path) -> bool {
-    let verified = Engine::open(dir, options(), Clock::fixed(BEGINNING)).and_then(|engine| engine.verify());
+    let verified =
+        Engine::open(dir, options(), Clock::fixed(BEGINNING)).and_then(|engine| engine.verify(&Control::none()));
     verified.map_or(true, |report| !report.store_problems.is_empty())
 }
 
@@ -146,7 +148,7 @@ fn assert_only_one_is_damaged(dir: &Path, expected: &BTreeSet<String>) {
     let [damaged] = damaged[..] else { panic!("{damaged:?}") };
     assert_eq!(listed.len(), expected.len());
     engine.delete(std::slice::from_ref(&damaged.id)).expect("deleted");
-    assert_eq!(engine.verify().expect("a report").store_problems, Vec::<String>::new());
+    assert_eq!(engine.verify(&Control::none()).expect("a report").store_problems, Vec::<String>::new());
 }
 
 #[test]
@@ -311,4 +313,12 @@ fn reminder_with_a_damaged_interval_is_refused() {
         let error = engine.advance_reminder(id).expect_err("no such interval");
         assert!(error.to_string().starts_with("remind_every: "), "{error}");
     }
+}
+
+#[test]
+fn verification_that_waits_for_an_indexer_can_be_interrupted() {
+    let dir = prepared();
+    let _indexer = try_lock(dir.path()).expect("a lock").expect("no other process");
+    let stop = Control { is_interrupted: &|| true, progress: &|_, _, _| {} };
+    assert!(matches!(open(dir.path()).verify(&stop), Err(Error::Interrupted)));
 }

@@ -171,7 +171,7 @@ fn look(engine: &Engine, numbers: &[usize], bytes: u64) {
     for number in numbers.iter().rev().take(25).chain(numbers.iter().take(5)) {
         assert_eq!(support::found(engine, &support::question(&word(*number))).len(), 1, "{bytes}: {number}");
     }
-    assert!(engine.verify().expect("a verification").store_problems.is_empty());
+    assert!(engine.verify(&Control::none()).expect("a verification").store_problems.is_empty());
 }
 
 /// Purge the long texts, so that the next round has space.

@@ -407,7 +407,7 @@ fn verify_reports_an_unreadable_ledger() {
     damage.execute("INSERT INTO injected VALUES ('ses_9', 'msg_9', 'x', 1, 0, 0.5, '', NULL)", []).expect("damaged");
     drop(damage);
     let engine = open(dir.path());
-    let problems = engine.verify().expect("a report").store_problems;
+    let problems = engine.verify(&Control::none()).expect("a report").store_problems;
     assert_eq!(problems.len(), 2, "{problems:?}");
     assert!(
         problems.iter().any(|problem| problem.contains("1 decisions of the ledger cannot be read")),

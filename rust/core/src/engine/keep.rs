@@ -90,11 +90,11 @@ impl Engine {
     }
 
     /// Check the store, the lexical index and the graph for damage.
-    pub fn verify(&self) -> Result<VerifyReport> {
+    pub fn verify(&self, control: &Control<'_>) -> Result<VerifyReport> {
         let shared = self.enter()?;
         let store_problems = check::problems(&*shared.store.read()?)?;
         // Otherwise an index that another process is writing would look damaged.
-        let _still = shared.hold_indexes();
+        let _still = shared.hold_indexes(control)?;
         let (view, at) = shared.current()?;
         let mut report = VerifyReport { memories: view.mirror.len(), store_problems, ..VerifyReport::default() };
         if let Some(index) = &view.lexical {
@@ -238,13 +238,14 @@ impl Engine {
 
 impl Shared {
     /// Lock the indexes against changes by any process; `None` if the lock cannot be created.
-    fn hold_indexes(&self) -> Option<Lock> {
+    fn hold_indexes(&self, control: &Control<'_>) -> Result<Option<Lock>> {
         let begun = Instant::now();
         loop {
+            control.check()?;
             match try_lock(&self.data_dir) {
                 Ok(None) if begun.elapsed() < LOCK_PATIENCE => std::thread::sleep(LOCK_POLL),
-                Ok(lock) => return lock,
-                Err(_) => return None,
+                Ok(lock) => return Ok(lock),
+                Err(_) => return Ok(None),
             }
         }
     }
@@ -265,9 +266,7 @@ impl Shared {
             if !report.lock_was_held {
                 return Ok(report);
             }
-            if (control.is_interrupted)() {
-                return Err(Error::Interrupted);
-            }
+            control.check()?;
             if begun.elapsed() > LOCK_PATIENCE {
                 return Err(Error::Busy {
                     attempted: "index".into(),

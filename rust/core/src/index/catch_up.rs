@@ -63,7 +63,8 @@ impl Control<'_> {
         Self { is_interrupted: &|| false, progress: &|_, _, _| {} }
     }
 
-    fn check(&self) -> Result<()> {
+    /// Return an error if the caller wants to stop.
+    pub fn check(&self) -> Result<()> {
         if (self.is_interrupted)() { Err(Error::Interrupted) } else { Ok(()) }
     }
 }

@@ -196,7 +196,7 @@ pub fn rebuild(engine: &Engine) {
 /// Assert that `verify` reports no problem of the store or the indexes.
 #[track_caller]
 pub fn assert_clean(engine: &Engine) -> VerifyReport {
-    let report = engine.verify().expect("a verification");
+    let report = engine.verify(&Control::none()).expect("a verification");
     assert!(report.store_problems.is_empty() && report.index_problems.is_empty(), "{report:#?}");
     report
 }

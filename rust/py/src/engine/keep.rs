@@ -45,7 +45,7 @@ impl Engine {
     }
 
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let report = self.run(py, || self.core.verify())?;
+        let report = self.run_interruptible(py, None, |control| self.core.verify(control))?;
         Ok(dict!(py,
             "memories": report.memories,
             "lexical_documents": report.lexical_documents,
