@@ -17,8 +17,10 @@ from opencode_memory import (
     OpencodeMemoryError,
     StorageError,
 )
+from opencode_memory._core import Engine
 from opencode_memory.exchange import export_memories
-from support.stores import DAY_MS, NOW_MS, files_holding, recalled, set_clock, texts
+from support.embedders import WordEmbedder
+from support.stores import DAY_MS, NOW_MS, bound_store, files_holding, recalled, set_clock, texts
 
 SECRET_WORD = "Xylophonicorn"
 
@@ -100,6 +102,20 @@ def test_error_in_progress_ends_the_work_without_damage(filled: MemoryStore) -> 
     assert recalled(filled, "walrus 7")[0] == "walrus 7"
     filled.indexes.reindex()
     assert filled.indexes.verify().ok
+
+
+def test_error_in_the_last_progress_is_raised(tmp_path: Path) -> None:
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "vectors" and done == total:
+            raise BrokenPipeError
+
+    engine = Engine(tmp_path, graph_from=10, background=False, clock_ms=NOW_MS)
+    with bound_store(engine, project="app", embedder=WordEmbedder()) as store:
+        store.remember_many({"content": f"walrus {number}"} for number in range(30))
+        store.indexes.embed_pending()
+        with pytest.raises(BrokenPipeError):
+            store.indexes.reindex(progress=stop)
+        assert store.indexes.verify().ok
 
 
 def test_restored_backup_holds_all_rows(filled: MemoryStore, tmp_path: Path) -> None:

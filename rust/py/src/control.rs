@@ -36,8 +36,9 @@ pub fn run_interruptible<T: Send>(
     };
     let result = py.detach(|| work(&Control { is_interrupted: &is_interrupted, progress: &report_progress }));
     match (stopped.into_inner(), result) {
-        (Some(error), Err(Error::Interrupted)) => Err(error),
+        // The work may end without another check. Otherwise Ctrl-C, or an error of the callback, would be lost.
+        (Some(error), Ok(_) | Err(Error::Interrupted)) => Err(error),
         (_, Err(error)) => Err(to_exception(py, &error)),
-        (_, Ok(value)) => Ok(value),
+        (None, Ok(value)) => Ok(value),
     }
 }
