@@ -215,7 +215,8 @@ fn plain_name(identity: &Identity) -> Result<String> {
         Ok(remote.clone())
     } else if let Some(root) = identity.root_commits.first() {
         let folder = identity.folder.as_deref().and_then(|folder| folder.trim_end_matches('/').rsplit('/').next());
-        Ok(format!("{}@{}", folder.filter(|name| !name.is_empty()).unwrap_or("git"), &root[..root.len().min(12)]))
+        let root: String = root.chars().take(12).collect();
+        Ok(format!("{}@{root}", folder.filter(|name| !name.is_empty()).unwrap_or("git")))
     } else if let Some(folder) = &identity.folder {
         Ok(folder.clone())
     } else {
@@ -282,4 +283,18 @@ pub fn knows(connection: &Connection, project: i64, identity: &Identity) -> Resu
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_root_commit_is_cut_between_characters() {
+        let name =
+            |root: &str| plain_name(&Identity { root_commits: vec![root.to_owned()], ..Identity::default() }).unwrap();
+        assert_eq!(name("0123456789abcdef"), "git@0123456789ab");
+        assert_eq!(name("aé"), "git@aé");
+        assert_eq!(name(&format!("a{}", "é".repeat(20))), format!("git@a{}", "é".repeat(11)));
+    }
 }
