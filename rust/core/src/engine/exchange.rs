@@ -9,7 +9,7 @@ use super::{Engine, document as documents, redaction};
 use crate::error::{Error, Result};
 use crate::model::{Trust, validate};
 use crate::store::history::{self, Recorded};
-use crate::store::{document, kv, link, memory, project};
+use crate::store::{WriteTx, document, kv, link, memory, project};
 
 /// One page of an export.
 #[derive(Debug)]
@@ -154,78 +154,11 @@ impl Engine {
             .collect::<Result<Vec<String>>>()?;
         let loaded = shared.store.write(&shared.clock, self.writer(), |write| {
             let added = match kind {
-                "project" => {
-                    let mut added = 0;
-                    for row in parse::<ProjectRow>(&clean)? {
-                        row.check()?;
-                        added += usize::from(project::id_of(write, Some(&row.name))?.is_none());
-                        let id = write.project_named(Some(&row.name))?;
-                        write.execute(
-                            "UPDATE project SET created_at = min(created_at, ?2) WHERE id = ?1",
-                            (id, row.created_at),
-                        )?;
-                        write.mark(id, "remote", &row.remotes)?;
-                        write.mark(id, "root", &row.root_commits)?;
-                        write.mark(id, "folder", &row.folders)?;
-                    }
-                    added
-                }
-                "link" => {
-                    let mut added = 0;
-                    for row in parse::<LinkRow>(&clean)? {
-                        row.check()?;
-                        added += write.restore_link(&link::Link {
-                            source: row.source,
-                            target: row.target,
-                            kind: row.kind,
-                            weight: row.weight,
-                            reason: one_line(&row.reason),
-                            created_at: row.created_at,
-                        })?;
-                    }
-                    added
-                }
-                "history" => {
-                    let rows: Vec<Recorded> = parse::<HistoryRow>(&clean)?
-                        .into_iter()
-                        .map(HistoryRow::into_recorded)
-                        .collect::<Result<_>>()?;
-                    history::restore_rows(write, &rows)?
-                }
-                "kv" => {
-                    let mut added = 0;
-                    for row in parse::<KvRow>(&clean)? {
-                        row.check()?;
-                        let project_id = write.project_named(row.project.as_deref())?;
-                        let value = kv::Value {
-                            name: row.key,
-                            value: row.value.to_string(),
-                            created_at: row.created_at,
-                            updated_at: row.updated_at,
-                            expires_at: row.expires_at,
-                        };
-                        added += write.kv_restore(project_id, &value)?;
-                    }
-                    added
-                }
-                "document" => {
-                    let mut added = 0;
-                    for row in parse::<DocumentRow>(&clean)? {
-                        let body = row.body.to_string();
-                        check_times(row.created_at, row.updated_at)?;
-                        documents::check(&row.kind, &row.name, row.project.as_deref(), &body)?;
-                        added += write.restore_document(&document::Document {
-                            kind: row.kind,
-                            name: row.name,
-                            project: row.project,
-                            version: 1,
-                            created_at: row.created_at,
-                            updated_at: row.updated_at,
-                            body,
-                        })?;
-                    }
-                    added
-                }
+                "project" => load_projects(write, &clean)?,
+                "link" => load_links(write, &clean)?,
+                "history" => load_history(write, &clean)?,
+                "kv" => load_values(write, &clean)?,
+                "document" => load_documents(write, &clean)?,
                 other => return Err(Error::invalid("kind", format!("{other:?} is not a kind of row that is loaded"))),
             };
             Ok(Loaded { added, known: rows.len() - added })
@@ -233,6 +166,74 @@ impl Engine {
         shared.indexer.notify();
         Ok(loaded)
     }
+}
+
+fn load_projects(write: &WriteTx<'_>, rows: &[String]) -> Result<usize> {
+    let mut added = 0;
+    for row in parse::<ProjectRow>(rows)? {
+        row.check()?;
+        let marks = [("remote", &row.remotes[..]), ("root", &row.root_commits), ("folder", &row.folders)];
+        added += usize::from(write.restore_project(&row.name, row.created_at, marks)?);
+    }
+    Ok(added)
+}
+
+fn load_links(write: &WriteTx<'_>, rows: &[String]) -> Result<usize> {
+    let mut added = 0;
+    for row in parse::<LinkRow>(rows)? {
+        row.check()?;
+        added += write.restore_link(&link::Link {
+            source: row.source,
+            target: row.target,
+            kind: row.kind,
+            weight: row.weight,
+            reason: one_line(&row.reason),
+            created_at: row.created_at,
+        })?;
+    }
+    Ok(added)
+}
+
+fn load_history(write: &WriteTx<'_>, rows: &[String]) -> Result<usize> {
+    let rows =
+        parse::<HistoryRow>(rows)?.into_iter().map(HistoryRow::into_recorded).collect::<Result<Vec<Recorded>>>()?;
+    history::restore_rows(write, &rows)
+}
+
+fn load_values(write: &WriteTx<'_>, rows: &[String]) -> Result<usize> {
+    let mut added = 0;
+    for row in parse::<KvRow>(rows)? {
+        row.check()?;
+        let project_id = write.project_named(row.project.as_deref())?;
+        let value = kv::Value {
+            name: row.key,
+            value: row.value.to_string(),
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            expires_at: row.expires_at,
+        };
+        added += write.kv_restore(project_id, &value)?;
+    }
+    Ok(added)
+}
+
+fn load_documents(write: &WriteTx<'_>, rows: &[String]) -> Result<usize> {
+    let mut added = 0;
+    for row in parse::<DocumentRow>(rows)? {
+        let body = row.body.to_string();
+        check_times(row.created_at, row.updated_at)?;
+        documents::check(&row.kind, &row.name, row.project.as_deref(), &body)?;
+        added += write.restore_document(&document::Document {
+            kind: row.kind,
+            name: row.name,
+            project: row.project,
+            version: 1,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            body,
+        })?;
+    }
+    Ok(added)
 }
 
 /// Render a memory for an export, without values that are valid in this store only.

@@ -177,6 +177,18 @@ impl WriteTx<'_> {
         Ok(())
     }
 
+    /// Add a project of an export with its marks, each kind with its values; whether the project is new here. The
+    /// earlier time of its creation counts.
+    pub fn restore_project(&self, name: &str, created_at: i64, marks: [(&str, &[String]); 3]) -> Result<bool> {
+        let is_new = id_of(self, Some(name))?.is_none();
+        let id = self.project_named(Some(name))?;
+        self.execute("UPDATE project SET created_at = min(created_at, ?2) WHERE id = ?1", (id, created_at))?;
+        for (kind, values) in marks {
+            self.mark(id, kind, values)?;
+        }
+        Ok(is_new)
+    }
+
     /// Give a project another name.
     pub fn rename_project(&self, old: &str, new: &str) -> Result<()> {
         let id = existing(self, old)?;
