@@ -3,7 +3,7 @@
 //! Acknowledgements never wait for the thread. It waits until writes pause, so that a bulk import causes a few large
 //! index commits and not thousands. If writes never pause, the thread indexes them anyway after a while.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -56,20 +56,18 @@ impl IndexerHandle {
     }
 }
 
-/// Start the thread.
+/// Start the thread. It ends when the engine is closed, at the latest when the last [`super::Engine`] is dropped.
 pub fn start(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
-    // Weak, because otherwise the thread would keep an engine alive that was dropped without being closed.
-    let weak = Arc::downgrade(shared);
+    let own = Arc::clone(shared);
     std::thread::Builder::new()
         .name("opencode-memory-indexer".into())
-        .spawn(move || run(&weak))
+        .spawn(move || run(&own))
         .map_err(|source| Error::storage("start the indexer of", &shared.data_dir, source))
 }
 
-fn run(weak: &Weak<Shared>) {
+fn run(shared: &Shared) {
     let mut seen = 0;
     loop {
-        let Some(shared) = weak.upgrade() else { return };
         let mut state = shared.indexer.state.lock();
         while state.writes == seen && !state.closing {
             shared.indexer.changed.wait(&mut state);
