@@ -87,13 +87,7 @@ impl Engine {
         match self.resolve_historic_id(part) {
             Err(Error::NotFound { .. }) => {
                 let part = part.trim().to_lowercase();
-                match ledger::ids_like(&*self.enter()?.store.read()?, &part)?.as_slice() {
-                    [id] => Ok(id.clone()),
-                    [] => Err(Error::not_found("memory", part)),
-                    _ => Err(Error::Conflict(format!(
-                        "several memories have {part:?} in their id; give more characters of it"
-                    ))),
-                }
+                super::only(ledger::ids_like(&*self.enter()?.store.read()?, &part)?, &part)
             }
             other => other,
         }

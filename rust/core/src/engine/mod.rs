@@ -228,13 +228,17 @@ impl Engine {
                 SHORTEST,
             ));
         }
-        match memory::ids_like(&at, &part)?.as_slice() {
-            [] => Err(Error::not_found("memory", part)),
-            [id] => Ok(id.clone()),
-            _ => {
-                Err(Error::Conflict(format!("several memories have {part:?} in their id; give more characters of it")))
-            }
-        }
+        only(memory::ids_like(&at, &part)?, &part)
+    }
+}
+
+/// The only id that was found by a part of it.
+fn only(found: Vec<String>, part: &str) -> Result<String> {
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (None, _) => Err(Error::not_found("memory", part)),
+        (Some(id), None) => Ok(id),
+        _ => Err(Error::Conflict(format!("several memories have {part:?} in their id; give more characters of it"))),
     }
 }
 

@@ -137,13 +137,7 @@ impl Engine {
                 let shared = self.enter()?;
                 let at = shared.store.read()?;
                 let part = part.trim().to_lowercase();
-                match history::ids_like(&at, &part)?.as_slice() {
-                    [id] => Ok(id.clone()),
-                    [] => Err(Error::not_found("memory", part)),
-                    _ => Err(Error::Conflict(format!(
-                        "several memories have {part:?} in their id; give more characters of it"
-                    ))),
-                }
+                super::only(history::ids_like(&at, &part)?, &part)
             }
             other => other,
         }
