@@ -7,10 +7,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::index::graph::snapshot;
 use crate::index::lexical;
-use crate::store::{FILE, recovery};
-
-/// Folder of backups in the data directory.
-const BACKUPS: &str = "backups";
+use crate::store::{BACKUPS, FILE, recovery};
 
 /// Traces of an earlier store in `dir`, in words; empty if there are none.
 fn traces(dir: &Path) -> Vec<&'static str> {

@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::{Store, budget, connection, files, migration, schema};
+use super::{Store, budget, connection, copy, files, migration, schema};
 use crate::error::{Error, Result};
 use crate::{ids, platform};
 
@@ -22,26 +22,14 @@ impl Store {
         if let Some(folder) = target.parent() {
             files::create_folder(folder)?;
         }
-        let partial = partial_name(target);
-        files::remove_if_there(&partial)?;
         let snapshot = self.read()?;
         // VACUUM does not run inside of a transaction.
         snapshot.execute_batch("COMMIT")?;
-        files::create_file(&partial)?;
-        let name = partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
         snapshot.pragma_update(None, "query_only", false)?;
-        let copied = snapshot.execute("VACUUM INTO ?1", [name]);
+        let copied = copy::write(&snapshot, &partial_name(target), target, "write a backup to");
         snapshot.pragma_update(None, "query_only", true)?;
         snapshot.execute_batch("BEGIN")?; // dropping the snapshot ends this transaction
-        if let Err(error) = copied {
-            files::remove_if_there(&partial)?;
-            return Err(connection::describe("write a backup to", target, error));
-        }
-        crate::crash::point("backup:copied");
-        let fail = |source| Error::storage("write a backup to", target, source);
-        crate::durable::sync_file(&partial).map_err(fail)?;
-        platform::rename(&partial, target).map_err(fail)?;
-        crate::durable::sync_folder_of(target)
+        copied
     }
 
     /// Replace all rows by those of `source`; returns the number of memories.

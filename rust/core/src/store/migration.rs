@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::schema::{self, FORMAT, Found};
-use super::{FILE, connection, files};
+use super::{FILE, connection, copy, files};
 use crate::error::{Error, Result};
-use crate::platform;
 
 /// Folder of the backups beside a store.
-const BACKUPS: &str = "backups";
+pub const BACKUPS: &str = "backups";
 /// Folder in which the copy of an older backup is migrated.
 const MIGRATING: &str = "migrating";
 
@@ -85,22 +84,14 @@ fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBu
     files::create_folder(&folder)?;
     let target = folder.join(format!("format-{from}.db"));
     let partial = folder.join(format!("format-{from}.db.{}.partial", std::process::id()));
-    files::remove_if_there(&partial)?;
-    files::create_file(&partial)?;
-    let name = partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
-    if let Err(error) = connection.execute("VACUUM INTO ?1", [name]) {
-        files::remove_if_there(&partial)?;
-        return Err(connection::describe("write a copy before its migration to", &target, error));
-    }
+    let attempted = "write a copy before its migration to";
+    copy::write_partial(connection, &partial, &target, attempted)?;
     // Another process may have migrated the store since this one examined it. The copy of that process stays then.
     if user_version(&partial)? != from {
         files::remove_if_there(&partial)?;
         return Ok(target);
     }
-    let fail = |source| Error::storage("write a copy before its migration to", &target, source);
-    crate::durable::sync_file(&partial).map_err(fail)?;
-    platform::rename(&partial, &target).map_err(fail)?;
-    crate::durable::sync_folder_of(&target)?;
+    copy::publish(&partial, &target, attempted)?;
     Ok(target)
 }
 

@@ -9,6 +9,7 @@ pub mod change;
 pub mod check;
 mod columns;
 mod connection;
+mod copy;
 pub mod counts;
 pub mod document;
 pub mod embedding;
@@ -41,6 +42,7 @@ pub mod usage;
 
 pub use connection::Access;
 pub use files::{create_file, create_folder, make_private, remove_if_there, wal_of};
+pub use migration::BACKUPS;
 pub use rusqlite::Connection;
 
 use std::cell::Cell;
