@@ -10,11 +10,11 @@ use crate::store::memory::MirrorRow;
 use crate::store::turns;
 
 impl Mirror {
-    /// Make the mirror equal to a snapshot of a session index. Return true if every turn was loaded again.
-    pub fn refresh_turns(&mut self, at: &Connection) -> Result<bool> {
+    /// Make the mirror equal to a snapshot of a session index.
+    pub fn refresh_turns(&mut self, at: &Connection) -> Result<()> {
         let head = turns::head(at)?;
         if self.is_at(&head) {
-            return Ok(false);
+            return Ok(());
         }
         let mine = self.head.take().filter(|mine| mine.store_id == head.store_id);
         let model = turns::model(at)?;
@@ -24,7 +24,6 @@ impl Mirror {
             Some(mine) if same_model && self.dead_rows <= self.by_key.len() => turns::changed_since(at, mine.seq)?,
             _ => None,
         };
-        let is_reloaded = changed.is_none();
         if let Some(keys) = changed {
             for key in keys {
                 if !turns::mirrored(at, key, |row, vectors| self.put_turn(row, vectors))? {
@@ -38,7 +37,7 @@ impl Mirror {
             turns::for_each_mirrored(at, |row, vectors| self.put_turn(row, vectors))?;
         }
         self.head = Some(head);
-        Ok(is_reloaded)
+        Ok(())
     }
 
     fn put_turn(&mut self, row: &MirrorRow<'_>, vectors: &[u8]) {

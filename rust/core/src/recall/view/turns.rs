@@ -30,12 +30,14 @@ impl View {
         // The words of a turn are committed before the turn, so this reader has the words of every turn of the snapshot
         // except of those that are added meanwhile.
         self.open_lexical();
-        let (is_reloaded, id) = store.read(|at| Ok((self.mirror.refresh_turns(at)?, turns::head(at)?.store_id)))?;
+        let id = store.read(|at| {
+            self.mirror.refresh_turns(at)?;
+            Ok(turns::head(at)?.store_id)
+        })?;
         let is_ours = |index: &Lexical| index.mark().has_current_layout() && index.mark().head.store_id == id;
         if !self.lexical.as_ref().is_some_and(is_ours) {
             self.lexical = None;
         }
-        self.places_are_stale |= is_reloaded;
         self.document_places = match &self.lexical {
             Some(index) => index.places(|key| self.mirror.row_of(key))?,
             None => Places::default(),
