@@ -1,14 +1,10 @@
-//! Operations of the key-value store: JSON values in a namespace per project, which expire after seven days by default.
+//! Operations of the key-value store: JSON values in a namespace per project.
 
 use super::{Engine, redaction};
-use crate::clock::DAY_MS;
 use crate::error::{Error, Result};
 use crate::model::validate;
 use crate::store::kv::{self, Value};
 use crate::store::project;
-
-/// Default time until a value expires.
-pub const DEFAULT_TTL_MS: i64 = 7 * DAY_MS;
 
 impl Engine {
     /// Set a value for `ttl_ms` milliseconds, or forever; returns the kinds of secrets that were redacted in it.

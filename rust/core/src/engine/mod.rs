@@ -41,7 +41,6 @@ pub use earlier::Earlier;
 pub use embed::EmbeddingBatch;
 pub use exchange::{Dumped, Loaded};
 pub use keep::Stats;
-pub use kv::DEFAULT_TTL_MS;
 pub use learn::{Batch, LinkTarget, NewLink, Sighting};
 pub use relocate::{Relocation, Retold};
 pub use replace::SameSubject;

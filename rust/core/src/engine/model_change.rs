@@ -6,6 +6,7 @@ use super::Engine;
 use super::embed::check_model;
 use crate::error::{Error, Result};
 use crate::store::embedding::{self, Pending, Staged};
+use crate::store::memory;
 use crate::store::model_change::{self, Change};
 
 impl Engine {
@@ -40,7 +41,7 @@ impl Engine {
 
     /// Number of memories after a key.
     pub fn count_texts_to_embed(&self, after_key: i64) -> Result<usize> {
-        model_change::count_texts(&*self.enter()?.store.read()?, after_key)
+        memory::count_after(&*self.enter()?.store.read()?, after_key)
     }
 
     /// Whether the next model has embedded each of these texts already.

@@ -4,7 +4,7 @@
 pub const CONTENT_CHARS: usize = 100_000;
 /// Characters of a topic.
 pub const TOPIC_CHARS: usize = 512;
-/// Characters of a name: project, session, speaker, tag, entity, source part.
+/// Characters of a name: project, session, speaker, tag, entity, source part, key of the key-value store.
 pub const NAME_CHARS: usize = 512;
 /// Tags or entities of one memory.
 pub const LABELS: usize = 64;
@@ -14,8 +14,6 @@ pub const METADATA_BYTES: usize = 64 * 1024;
 pub const QUERY_CHARS: usize = 8_000;
 /// Hits of one recall.
 pub const RECALL_LIMIT: usize = 1_000;
-/// Characters of a key of the key-value store.
-pub const KV_KEY_CHARS: usize = 512;
 /// Bytes of a value of the key-value store, as JSON.
 pub const KV_VALUE_BYTES: usize = 1024 * 1024;
 /// Bytes of the text that is added to a message.

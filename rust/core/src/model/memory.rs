@@ -164,11 +164,6 @@ impl Memory {
         self.expires_at.is_some_and(|at| at <= now_ms)
     }
 
-    /// Whether its reminder or its review is due at `now_ms`.
-    pub fn is_due(&self, now_ms: i64) -> bool {
-        [self.remind_at, self.review_after].into_iter().flatten().any(|at| at <= now_ms)
-    }
-
     /// Whether it was read from a message and not confirmed since.
     pub fn is_learned(&self) -> bool {
         self.source.session.is_some() && self.source.message.is_some() && self.verified_at.is_none()

@@ -13,7 +13,6 @@ use super::conversation::Conversations;
 use super::slot_allocator::SlotAllocator;
 use crate::error::Result;
 use crate::index::slab::Slab;
-use crate::model::Status;
 use crate::store::Connection;
 use crate::store::change::{self, Head, Op};
 use crate::store::embedding::Model;
@@ -193,11 +192,6 @@ impl Mirror {
     /// Whether no memory exists.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
-    }
-
-    /// Number of active memories.
-    pub fn active(&self) -> usize {
-        self.rows.iter().filter(|row| row.alive && row.columns.status == Status::Active as u8).count()
     }
 
     /// Conversation turns of the memories and their neighbours.

@@ -237,11 +237,6 @@ pub fn decode(blob: &[u8]) -> Vec<f16> {
     blob.chunks_exact(2).map(|pair| f16::from_le_bytes([pair[0], pair[1]])).collect()
 }
 
-/// The row that a memory has in the flat list of texts, for tests of the cache.
-pub fn count(connection: &Connection) -> Result<usize> {
-    Ok(connection.query_row("SELECT count(*) FROM embedding", [], |row| row.get::<_, i64>(0))? as usize)
-}
-
 const IN_USE: &str = "e.model = ?1 AND EXISTS (SELECT 1 FROM chunk c WHERE c.embedding = e.key AND c.ordinal >= 0)";
 
 /// Vectors of a model that some memory uses.

@@ -57,12 +57,6 @@ pub fn texts(connection: &Connection, after_key: i64, limit: usize) -> Result<Ve
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Number of memories after a key.
-pub fn count_texts(connection: &Connection, after_key: i64) -> Result<usize> {
-    let sql = "SELECT count(*) FROM memory WHERE key > ?1";
-    Ok(connection.prepare_cached(sql)?.query_row([after_key], |row| row.get::<_, i64>(0))? as usize)
-}
-
 impl WriteTx<'_> {
     /// Make `name` the active model; whether another one was active before.
     pub fn activate_model(&self, name: &str, dimension: usize) -> Result<bool> {
