@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::model::validate;
 use crate::store::job::{self, Ending, Job};
 
-/// Maximum length of a lease and of a delay.
+/// Maximum length of a lease.
 const LONGEST_LEASE_MS: i64 = DAY_MS;
 const PAYLOAD_BYTES: usize = 64 * 1024;
 const ERROR_CHARS: usize = 500;

@@ -153,8 +153,10 @@ impl Engine {
         Ok(spread::spread(query, vector, &points, known))
     }
 
-    /// Memories linked to a memory, then memories near in meaning, at most `limit`.
+    /// Memories linked to a memory, then memories near in meaning, at most `limit`, and at most as many as a recall
+    /// returns.
     pub fn related(&self, id: &str, limit: usize) -> Result<Vec<Related>> {
+        let limit = limit.min(limits::RECALL_LIMIT);
         let id = self.resolve_id(id)?;
         let shared = self.enter()?;
         let current = shared.current()?;

@@ -95,7 +95,7 @@ impl View {
     /// Up to this number of filtered rows, they are listed and scanned, because a graph search for few rows among many is
     /// slow. Without a graph, listing most of the rows takes longer than comparing the signs of all of them.
     pub fn scan_filtered(&self) -> usize {
-        (4 * self.scan_all).min(LISTED.max(self.mirror.len() / 2))
+        self.scan_all.saturating_mul(4).min(LISTED.max(self.mirror.len() / 2))
     }
 
     /// Whether a recall can use the indexes without opening a file. An older generation of the graph is good enough:

@@ -172,7 +172,7 @@ impl WriteTx<'_> {
                 self.execute(&sql, (id, due))?
             }
             Ending::Failed(error, after_ms) if job.attempts < MOST_ATTEMPTS => {
-                let due = self.now_ms + after_ms.unwrap_or_else(|| pause_after(job.attempts));
+                let due = self.now_ms.saturating_add(after_ms.unwrap_or_else(|| pause_after(job.attempts)));
                 let sql = format!("UPDATE job SET {free}, error = ?2, run_at = ?3 WHERE id = ?1");
                 self.execute(&sql, (id, error, due))?
             }

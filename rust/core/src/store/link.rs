@@ -101,7 +101,7 @@ pub fn between(
     let mut found = Vec::new();
     for kind in kinds {
         let mut rows = statement.query([kind])?;
-        let most = found.len() + limit;
+        let most = found.len().saturating_add(limit);
         while let Some(row) = rows.next()?
             && found.len() < most
         {

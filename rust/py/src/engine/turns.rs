@@ -49,7 +49,9 @@ impl Engine {
         self.run(py, || {
             let turn = |given: GivenTurn| {
                 let (first, end) = given.rows;
-                let vectors = values.get(dimension * first..dimension * end).ok_or_else(|| {
+                let place = |row: usize| row.checked_mul(dimension);
+                let range = place(first).zip(place(end)).map(|(first, end)| first..end);
+                let vectors = range.and_then(|range| values.get(range)).ok_or_else(|| {
                     Error::over_limit("rows", format!("{first} to {end} are not rows of the vectors"), values.len())
                 })?;
                 Ok(NewTurn {

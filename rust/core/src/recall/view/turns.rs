@@ -11,7 +11,7 @@ use crate::store::turns::{self, TurnStore};
 impl View {
     /// Create an empty view of the session index under `folder`.
     pub fn of_turns(folder: &Path) -> Self {
-        Self::new(folder, usize::MAX / 8)
+        Self::new(folder, usize::MAX)
     }
 
     /// Whether the view equals the session index.
