@@ -78,9 +78,8 @@ class Documents:
         """
         rows = []
         for change in changes:
-            action = "delete" if change.deletes else "require" if change.body is None else "put"
-            body = arguments.json_text(change.body, field="body") if action == "put" else None
-            rows.append((change.kind, change.name, change.project, change.expected, action, body))
+            body = None if change.body is None else arguments.json_text(change.body, field="body")
+            rows.append((change.kind, change.name, change.project, change.expected, change.deletes, body))
         return self._engine.write_documents(rows)
 
     def get(self, kind: str, name: str) -> Document | None:

@@ -146,15 +146,12 @@ impl GivenRelocation {
 }
 
 /// Read the changes of a memory from a dictionary with one key for each changed field.
-///
-/// Returns the names of the category and the trust beside the patch; the caller parses them.
-pub fn patch(given: &Bound<'_, PyDict>) -> PyResult<(Patch, Option<String>, Option<String>)> {
+pub fn patch(given: &Bound<'_, PyDict>) -> PyResult<Patch> {
     let mut patch = Patch::default();
-    let (mut category, mut trust) = (None, None);
     for (name, value) in given.iter() {
         match name.extract::<String>()?.as_str() {
             "content" => patch.content = Some(value.extract()?),
-            "category" => category = Some(value.extract()?),
+            "category" => patch.category = Some(member(given, "category", Category::parse)?),
             "topic" => patch.topic = Some(value.extract()?),
             "tags" => patch.tags = Some(value.extract()?),
             "entities" => patch.entities = Some(value.extract()?),
@@ -162,7 +159,7 @@ pub fn patch(given: &Bound<'_, PyDict>) -> PyResult<(Patch, Option<String>, Opti
             "time" => patch.time = Some(value.extract()?),
             "metadata" => patch.metadata = Some(value.extract()?),
             "project" => patch.project = Some(value.extract()?),
-            "trust" => trust = Some(value.extract()?),
+            "trust" => patch.trust = Some(member(given, "trust", Trust::parse)?),
             "verified" => patch.verified = value.extract()?,
             "remind_at" => patch.remind_at = Some(value.extract()?),
             "remind_every" => patch.remind_every = Some(value.extract()?),
@@ -173,5 +170,5 @@ pub fn patch(given: &Bound<'_, PyDict>) -> PyResult<(Patch, Option<String>, Opti
             }
         }
     }
-    Ok((patch, category, trust))
+    Ok(patch)
 }

@@ -7,8 +7,9 @@ use pyo3::types::PyDict;
 use super::Engine;
 use crate::convert::dict;
 
-/// Kind, name, project, expected version, action (`put`, `require` or `delete`), body.
-type Given = (String, String, Option<String>, i64, String, Option<String>);
+/// Kind, name, project, expected version, whether to delete the document, its new body. Without a body, a document that is
+/// not deleted is only required to have the version.
+type Given = (String, String, Option<String>, i64, bool, Option<String>);
 
 #[pymethods]
 impl Engine {
@@ -35,11 +36,11 @@ impl Engine {
     }
 }
 
-fn change((kind, name, project, expected, action, body): Given) -> Change {
-    let action = match (action.as_str(), body) {
-        ("put", Some(body)) => Action::Put(body),
-        ("delete", _) => Action::Delete,
-        _ => Action::Require,
+fn change((kind, name, project, expected, deletes, body): Given) -> Change {
+    let action = match body {
+        _ if deletes => Action::Delete,
+        Some(body) => Action::Put(body),
+        None => Action::Require,
     };
     Change { kind, name, project, expected, action }
 }

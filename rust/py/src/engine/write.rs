@@ -1,7 +1,7 @@
 //! Methods that change memories, values and projects.
 
 use opencode_memory_core::Result;
-use opencode_memory_core::model::{Category, Memory, Trust};
+use opencode_memory_core::model::Memory;
 use opencode_memory_core::store::project::Identity;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -23,12 +23,8 @@ impl Engine {
     }
 
     fn edit<'py>(&self, py: Python<'py>, id: &str, fields: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
-        let (mut patch, category, trust) = convert::patch(fields)?;
-        let memory = self.run(py, || {
-            patch.category = category.map(|name| Category::parse(&name)).transpose()?;
-            patch.trust = trust.map(|name| Trust::parse(&name)).transpose()?;
-            self.core.edit(id, patch)
-        })?;
+        let patch = convert::patch(fields)?;
+        let memory = self.run(py, || self.core.edit(id, patch))?;
         convert::memory(py, &memory)
     }
 
@@ -50,7 +46,7 @@ impl Engine {
         ids: Vec<String>,
         fields: &Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (patch, _, _) = convert::patch(fields)?;
+        let patch = convert::patch(fields)?;
         let memory = self.run(py, || self.core.merge(&ids, patch))?;
         convert::memory(py, &memory)
     }
