@@ -34,6 +34,23 @@ def test_order_to_remember_without_a_sentence_before_is_not_learned():
     assert learn_texts(user("Record this as a rule.")) == []
 
 
+@pytest.mark.parametrize("opening", ["No,", "No.", "no", "Nope,", "Actually,", "Wait,", "Sorry,", "No no,"])
+def test_order_to_remember_is_learned_behind_a_word_of_disagreement(opening):
+    assert learn_texts(user(f"{opening} please remember that the API port is 9090.")) == ["The API port is 9090."]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "No note on this in the rules, I saw.",
+        "No rule for this in AGENTS.md yet.",
+        "Wait for the build, then commit it.",
+    ],
+)
+def test_sentence_that_only_begins_with_such_a_word_is_no_order(said):
+    assert learn_texts(user(f"The staging database is copied every night. {said}")) == []
+
+
 def test_global_rule_holds_in_all_projects():
     (one,) = find_candidates(user(f"{JQ} Record this as a global rule."))
 

@@ -9,7 +9,12 @@ from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand, is_complaint
 from opencode_memory.models import Category
 
-_LEAD: Final = r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|then|now|can you|could you|would you|i want you to|let'?s|you should|you can|just|yes|good|great|important)[,:!]?\s+)*"
+_LEAD: Final = (
+    r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|then|now|can you|could you|would you|i want you to|let'?s|you should|"
+    r"you can|just|yes|good|great|important|actually|sorry|wait|nope|nah|"
+    r"(?:oh |no )?no+(?:[,.:!;]|(?=\s+(?:please|pls|remember)\b)))[,:!]?\s+)*"
+)
+"""What stands before an order. "No" alone is none: "no note on this as a rule"."""
 _KEPT_IN: Final = (
     r"(?:(?:global|project|user|general|permanent|standing|new|cursor|claude|agent|ai|team|coding|house|the|your|"
     r"my|our|a|an)[ -])*"
