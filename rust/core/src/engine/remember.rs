@@ -259,7 +259,7 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
         after.category = new.category;
     }
     if counts_more {
-        after.time = new.time.unwrap_or(twin.time);
+        after.time = time_of_repetition(twin, new, write.now_ms);
     }
     after.topic = twin.topic.clone().or_else(|| new.topic.clone());
     after.session = twin.session.clone().or_else(|| new.session.clone());
@@ -292,6 +292,19 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
         write.replace(twin, &after)?;
     }
     Ok((twin.id.clone(), Outcome::Merged))
+}
+
+/// The time of a memory that was said again, so that its words are the newest on their subject.
+fn time_of_repetition(twin: &Memory, new: &NewMemory, now_ms: i64) -> i64 {
+    // A section of a file or a place of a conversation is read again, which says nothing anew.
+    let is_said_now = new.source.file.is_none() && new.position.is_none() && new.trust.is_at_least(Trust::Extracted);
+    match new.time {
+        // Learning may read an older session after a newer one.
+        Some(time) if new.source.message.is_some() && twin.has_time_of_words() => twin.time.max(time),
+        Some(time) => time,
+        None if is_said_now && twin.has_time_of_words() => twin.time.max(now_ms),
+        None => twin.time,
+    }
 }
 
 /// Write an imported memory under its own id.

@@ -169,10 +169,20 @@ impl Memory {
         self.source.session.is_some() && self.source.message.is_some() && self.verified_at.is_none()
     }
 
-    /// When its words were said, with its key for words of the same time. Of a learned memory, that is the time of the
-    /// message.
+    /// When its words were said last, with its key for words of the same time. Of a learned memory, that is the time of
+    /// the message.
+    ///
+    /// A repetition renews the time of a memory. A time before its creation, or after its last change, is the day of an
+    /// event that the words are about.
     pub fn said_at(&self) -> (i64, i64) {
-        (if self.is_learned() { self.time } else { self.created_at }, self.key)
+        let said = if self.is_learned() { self.time } else { self.time.min(self.updated_at).max(self.created_at) };
+        (said, self.key)
+    }
+
+    /// Whether its time is when its words were said, and not the day of an event that its writer gave.
+    pub fn has_time_of_words(&self) -> bool {
+        let is_from_message = self.source.session.is_some() && self.source.message.is_some();
+        is_from_message || (self.created_at..=self.updated_at).contains(&self.time)
     }
 
     /// The text for the lexical index.
