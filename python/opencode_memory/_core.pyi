@@ -113,7 +113,13 @@ class Engine:
     def count(self, selection: Mapping[str, Any]) -> int: ...
     def history(self, id: str) -> list[_Dict]: ...
     def operations(
-        self, project: str | None, actor: str | None, undone: bool | None, before: int | None, limit: int
+        self,
+        project: str | None,
+        actor: str | None,
+        without_upkeep: bool,
+        undone: bool | None,
+        before: int | None,
+        limit: int,
     ) -> list[_Dict]: ...
     def spread(
         self, query: str, vector: Vector | None, memories: Sequence[tuple[int, str]], known: Sequence[int]

@@ -45,6 +45,20 @@ def test_log_and_undo_leave_what_the_program_did_by_itself(cli: CommandLine) -> 
     assert "program  put away by age or as a duplicate 2 " in line
 
 
+def test_undo_of_all_writers_leaves_what_the_program_did_by_itself(cli: CommandLine) -> None:
+    learned = learn(cli, "The tests need Redis.")
+    cli.ok("remember", "We deploy on Thursdays.")
+    with opencode_memory.open(background=False) as store:
+        upkept = store.in_one_operation()
+        upkept.operations.archive_in_upkeep([learned], "older than 180 days")
+        [upkeep] = store.operations.list(limit=1)
+    assert "We deploy on Thursdays." in cli.ok("undo", "--all").out
+    # The memory that it takes back includes what the program did to that memory.
+    assert "put away by age" not in cli.ok("undo", "--all", "--dry-run").out
+    cli.ok("undo", "--operation", str(upkeep.operation))
+    assert cli.contents() == ["The tests need Redis."]
+
+
 def test_undo_leaves_other_projects(cli: CommandLine, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()

@@ -131,7 +131,10 @@ def _list(
 ) -> Sequence[Operation]:
     # A folder that the store does not know yet has changes of global memories only, not those of all projects.
     project, actor = (None, None) if everything else (store.project or run.name_project(store), Trust.USER)
-    return store.operations.list(project=project, actor=actor, undone=undone, limit=limit)
+    # An undo is of what somebody did. `--operation` takes back what the program did by itself.
+    return store.operations.list(
+        project=project, actor=actor, with_upkeep=undone is not False, undone=undone, limit=limit
+    )
 
 
 def _find(run: Invocation, store: MemoryStore, number: int | None, *, undone: bool, everything: bool) -> Operation:

@@ -39,6 +39,7 @@ class Operations:
         *,
         project: str | None = None,
         actor: Trust | None = None,
+        with_upkeep: bool = True,
         undone: bool | None = None,
         before: int | None = None,
         limit: int = 20,
@@ -47,7 +48,8 @@ class Operations:
 
         Args:
             project: A project; operations on global memories are included. None means every project.
-            actor: A writer; None means every writer.
+            actor: A writer; None means every writer. Upkeep of the program has none.
+            with_upkeep: Whether every writer includes the program, which compares, ages and tidies memories by itself.
             undone: Whether operations that were undone are wanted, the last undone first, or the others; None for all.
             before: Only operations with a lower number.
             limit: Maximum number of operations, 1 to 1,000.
@@ -57,7 +59,8 @@ class Operations:
         """
         if not 1 <= arguments.count(limit, field="limit", least=1) <= _MOST:
             raise InvalidInputError(f"limit: at most {_MOST:,}", field="limit")
-        found = self._engine.operations(project, None if actor is None else actor.value, undone, before, limit)
+        writer = None if actor is None else actor.value
+        found = self._engine.operations(project, writer, not with_upkeep, undone, before, limit)
         return [records.operation(one) for one in found]
 
     def archive_in_upkeep(self, ids: Sequence[str], reason: str) -> builtins.list[Memory]:

@@ -34,6 +34,8 @@ pub struct Wanted {
     pub project: Option<String>,
     /// A writer; `None` means every writer. What the program did by itself in a process of the writer is not wanted.
     pub actor: Option<Trust>,
+    /// Whether what the program did by itself is left out, also if every writer is wanted.
+    pub without_upkeep: bool,
     /// Whether operations that were taken back are wanted (`true`), or the others (`false`); `None` means all.
     pub undone: Option<bool>,
     /// Only operations with a lower number, for pages.
@@ -53,10 +55,10 @@ pub fn list(connection: &Connection, wanted: &Wanted, limit: usize) -> Result<Ve
     let others = if wanted.undone == Some(true) { history::IS_COMPARISON } else { history::IS_UPKEEP };
     let mut statement = connection.prepare_cached(&format!(
         "SELECT operation FROM history WHERE operation > 0 AND operation < ?1 AND kind NOT IN ('undo', 'redo') {state} \
-         AND (?2 IS NULL OR actor = ?2 AND NOT {others}) GROUP BY operation ORDER BY {order} DESC"
+         AND (?2 IS NULL OR actor = ?2) AND (?2 IS NULL AND NOT ?3 OR NOT {others}) GROUP BY operation ORDER BY {order} DESC"
     ))?;
     let before = wanted.before.unwrap_or(i64::MAX);
-    let mut rows = statement.query((before, wanted.actor.map(|actor| actor as u8)))?;
+    let mut rows = statement.query((before, wanted.actor.map(|actor| actor as u8), wanted.without_upkeep))?;
     let mut found = Vec::new();
     while found.len() < limit
         && let Some(row) = rows.next()?

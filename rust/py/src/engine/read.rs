@@ -77,17 +77,19 @@ impl Engine {
         entries.iter().map(|entry| convert::history_entry(py, entry)).collect()
     }
 
+    #[allow(clippy::too_many_arguments)] // the filters of one list
     fn operations<'py>(
         &self,
         py: Python<'py>,
         project: Option<String>,
         actor: Option<&str>,
+        without_upkeep: bool,
         undone: Option<bool>,
         before: Option<i64>,
         limit: usize,
     ) -> PyResult<Dicts<'py>> {
         let actor = actor.map(Trust::parse).transpose().map_err(|error| to_exception(py, &error))?;
-        let wanted = Wanted { project, actor, undone, before };
+        let wanted = Wanted { project, actor, without_upkeep, undone, before };
         let found = self.run(py, || self.core.operations(&wanted, limit))?;
         found.iter().map(|operation| convert::operation(py, operation)).collect()
     }
