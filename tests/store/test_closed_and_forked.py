@@ -181,6 +181,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "jobs.drop": lambda store, id: store.jobs.drop(_JOB),
     "jobs.has": lambda store, id: store.jobs.has("embed"),
     "jobs.revive": lambda store, id: store.jobs.revive(),
+    "jobs.revive_once": lambda store, id: store.jobs.revive_once(_JOB),
     "jobs.list": lambda store, id: store.jobs.list(),
     "jobs.counts": lambda store, id: store.jobs.counts(),
     "jobs.next_at": lambda store, id: store.jobs.next_at(),

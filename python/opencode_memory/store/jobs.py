@@ -137,7 +137,11 @@ class Jobs:
 
     def revive(self, id: int | None = None) -> int:
         """Let a dead job be retried, or all dead jobs; return how many."""
-        return self._engine.revive_jobs(id)
+        return self._engine.revive_jobs(id, False)
+
+    def revive_once(self, job: Job) -> bool:
+        """Let a dead job be tried once more, after which it is dead again if it fails; return whether it was dead."""
+        return self._engine.revive_jobs(job.id, True) == 1
 
     def list(self, *, limit: int = 100) -> builtins.list[Job]:
         """Return jobs, dead jobs first, then in the order in which they are due."""

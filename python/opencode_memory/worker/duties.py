@@ -5,6 +5,7 @@ They embed, change and calibrate the embedding model, link, purge, compact, age 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -44,15 +45,15 @@ def maintenance_duties() -> tuple[Duty, ...]:
             do=_calibrate,
             is_due=look_every(_LOOK_SECONDS, lambda store: not store.indexes.models.is_calibrated()),
         ),
-        Duty(kind="purge", do=repeat_every(timedelta(hours=1), _purge), is_due=always),
-        Duty(
-            kind="compact",
-            do=repeat_every(timedelta(days=1), lambda work: work.store.indexes.catch_up()),
-            is_due=always,
-        ),
-        Duty(kind="age", do=repeat_every(timedelta(days=1), lambda work: age(work.store, at=work.at)), is_due=always),
-        Duty(kind="consolidate", do=repeat_every(timedelta(days=1), _consolidate), is_due=always),
+        _recur("purge", timedelta(hours=1), _purge),
+        _recur("compact", timedelta(days=1), lambda work: work.store.indexes.catch_up()),
+        _recur("age", timedelta(days=1), lambda work: age(work.store, at=work.at)),
+        _recur("consolidate", timedelta(days=1), _consolidate),
     )
+
+
+def _recur(kind: str, period: timedelta, do: Callable[[Work], object]) -> Duty:
+    return Duty(kind=kind, do=repeat_every(period, do), is_due=always, retries_after=period)
 
 
 def _has_unembedded_texts(store: MemoryStore) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.store.jobs import Job
 from opencode_memory.text import clock
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
+
+
+_HOUR: Final = timedelta(hours=1)
 
 
 class LeaseLostError(Exception):
@@ -62,11 +65,13 @@ class Duty:
         kind: Name of the kind in the queue.
         do: Does one job; returns when it is due again, or None.
         is_due: Returns whether a job has to be queued; None if other code queues the jobs.
+        retries_after: Time after which a job that failed permanently is tried once more, if ``is_due`` is given.
     """
 
     kind: str
     do: Callable[[Work], datetime | None]
     is_due: Callable[[MemoryStore], bool] | None = None
+    retries_after: timedelta = _HOUR
 
 
 def repeat_every(period: timedelta, do: Callable[[Work], object]) -> Callable[[Work], datetime]:

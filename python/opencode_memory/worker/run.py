@@ -22,6 +22,7 @@ from opencode_memory.platform import system
 from opencode_memory.text import clock
 from opencode_memory.text.unicode import replace_surrogates
 from opencode_memory.worker.clock_set_back import ClockWatch, bring_jobs_forward
+from opencode_memory.worker.dead_jobs import DeadJobs
 from opencode_memory.worker.dead_workers import free_jobs_of_dead_workers, name_worker
 from opencode_memory.worker.duty import Duty, LeaseLostError, PermanentError, PostponedError, Work
 
@@ -92,6 +93,7 @@ def run_worker(
     name = name_worker()
     postponements = Postponements()
     clock_watch = ClockWatch()
+    dead_jobs = DeadJobs()
     is_first, was_set_back = True, False
     while True:
         did_something, pause = False, _LOOK_SECONDS
@@ -106,6 +108,7 @@ def run_worker(
                 bring_jobs_forward(store, at=now(), after=timedelta(0))
                 was_set_back = False
             enqueue_due_jobs(store, tuple(by_kind.values()))
+            dead_jobs.try_again(store, by_kind.values(), at=now(), is_due=_is_due)
             did_something = run_next_job(store, by_kind, worker=name, now=now, postponements=postponements)
         except BusyError:
             _log.info("the store is busy; the worker tries again")
@@ -125,19 +128,19 @@ def enqueue_due_jobs(store: MemoryStore, duties: Sequence[Duty]) -> None:
         StorageError: The store cannot be written.
     """
     for duty in duties:
-        if duty.is_due is not None and not store.jobs.has(duty.kind) and _is_due(store, duty.kind, duty.is_due):
+        if duty.is_due is not None and not store.jobs.has(duty.kind) and _is_due(store, duty):
             store.jobs.enqueue(duty.kind)
 
 
-def _is_due(store: MemoryStore, kind: str, is_due: Callable[[MemoryStore], bool]) -> bool:
+def _is_due(store: MemoryStore, duty: Duty) -> bool:
     """Return whether a job has to be queued; also if the check fails, so that the queue has the error of the job."""
     try:
-        return is_due(store)
+        return duty.is_due is not None and duty.is_due(store)
     except (BusyError, ClosedError, StorageError):
         raise
     except Exception as error:  # noqa: BLE001  the check of one duty must not end the worker
         reason = f"{type(error).__name__}: {_format_error(error)}"
-        _log.warning("the check for jobs (%s) failed: %s", kind, reason, exc_info=_log.isEnabledFor(logging.DEBUG))
+        _log.warning("the check for jobs (%s) failed: %s", duty.kind, reason, exc_info=_log.isEnabledFor(logging.DEBUG))
         return True
 
 

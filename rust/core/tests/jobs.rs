@@ -110,7 +110,7 @@ fn failed_job_is_retried_with_growing_pauses_and_listed_as_dead_in_the_end() {
     // Enqueuing it again with the same arguments does not revive it, but the user can.
     engine.enqueue("embed", "a", "{}", 0).expect("enqueued");
     assert!(claim(&engine, "w").is_none());
-    assert_eq!(engine.revive_jobs(None).expect("revived"), 1);
+    assert_eq!(engine.revive_jobs(None, false).expect("revived"), 1);
     assert_eq!(claim(&engine, "w").expect("a job").attempts, 1);
 }
 

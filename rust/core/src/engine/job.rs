@@ -70,10 +70,10 @@ impl Engine {
         job::is_known(&*self.enter()?.store.read()?, kind, subject)
     }
 
-    /// Revive dead jobs.
-    pub fn revive_jobs(&self, id: Option<i64>) -> Result<usize> {
+    /// Revive dead jobs. If `once` is set, each is dead again after one failure.
+    pub fn revive_jobs(&self, id: Option<i64>, once: bool) -> Result<usize> {
         let shared = self.enter()?;
-        shared.store.write(&shared.clock, self.writer(), |write| write.revive_jobs(id))
+        shared.store.write(&shared.clock, self.writer(), |write| write.revive_jobs(id, once))
     }
 
     /// Jobs, dead jobs first, then in the order in which they are due.

@@ -189,11 +189,12 @@ impl WriteTx<'_> {
         Ok(self.prepare_cached("DELETE FROM job WHERE id = ?1")?.execute([id])? == 1)
     }
 
-    /// Revive one dead job or all of them; returns how many.
-    pub fn revive_jobs(&self, id: Option<i64>) -> Result<usize> {
+    /// Revive one dead job or all of them; returns how many. If `once` is set, each is dead again after one failure.
+    pub fn revive_jobs(&self, id: Option<i64>, once: bool) -> Result<usize> {
+        let attempts = if once { MOST_ATTEMPTS - 1 } else { 0 };
         Ok(self.execute(
-            "UPDATE job SET dead_at = NULL, attempts = 0, run_at = ?1 WHERE dead_at IS NOT NULL AND (?2 IS NULL OR id = ?2)",
-            (self.now_ms, id),
+            "UPDATE job SET dead_at = NULL, attempts = ?3, run_at = ?1 WHERE dead_at IS NOT NULL AND (?2 IS NULL OR id = ?2)",
+            (self.now_ms, id, attempts),
         )?)
     }
 }

@@ -53,8 +53,8 @@ impl Engine {
         self.run(py, || self.core.knows_job(kind, subject))
     }
 
-    fn revive_jobs(&self, py: Python<'_>, id: Option<i64>) -> PyResult<usize> {
-        self.run(py, || self.core.revive_jobs(id))
+    fn revive_jobs(&self, py: Python<'_>, id: Option<i64>, once: bool) -> PyResult<usize> {
+        self.run(py, || self.core.revive_jobs(id, once))
     }
 
     fn jobs<'py>(&self, py: Python<'py>, limit: usize) -> PyResult<Vec<Bound<'py, PyDict>>> {
