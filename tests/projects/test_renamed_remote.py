@@ -54,6 +54,30 @@ def test_renamed_remote_stays_in_its_project(store: MemoryStore, tmp_path: Path)
     assert resolve(store).find(clone(tmp_path / "second", NEW, "other")) == OLD
 
 
+def make_local(folder: Path, message: str) -> Path:
+    clone(folder, NEW, message)
+    git(folder, "remote", "remove", "origin")
+    return folder
+
+
+def test_first_remote_of_a_renamed_folder_stays_in_its_project(store: MemoryStore, tmp_path: Path) -> None:
+    folder = make_local(tmp_path / "shop", "first")
+    name = resolve(store).ensure(folder)
+    folder = folder.rename(tmp_path / "store-front")
+    git(folder, "remote", "add", "origin", f"https://{NEW}.git")
+    assert resolve(store).find(folder) == name
+    assert resolve(store).name(folder) == name
+
+
+def test_new_clone_reads_no_root_commits_while_all_folders_without_a_remote_are_there(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve(store).ensure(make_local(tmp_path / "local", "first"))
+    other = clone(tmp_path / "shop", OLD, "other")
+    monkeypatch.setattr(resolver_module, "with_root_commits", None)
+    assert resolve(store).find(other) is None
+
+
 def test_renamed_remote_is_recognised_by_a_process_that_knows_the_old_one(store: MemoryStore, tmp_path: Path) -> None:
     folder = clone(tmp_path / "shop", OLD)
     projects = resolve(store)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_memory.models import KeptValue, Project, ProjectIdentity, ProjectMerge
@@ -46,9 +47,13 @@ class Projects:
     def needs_root_commits(self, identity: ProjectIdentity) -> bool:
         """Return whether only root commits, which an identity lacks, can tell which project it belongs to.
 
-        They do if a known project was seen in the folder of the identity with other remotes.
+        They do if a known project was seen in the folder of the identity with other remotes, or if a known project
+        without a remote has left its folder. Its new folder may have its first remote.
         """
-        return self._engine.needs_root_commits(*arguments.identity(identity))
+        given = arguments.identity(identity)
+        return self._engine.needs_root_commits(*given) or any(
+            not Path(folder).is_dir() for folder in self._engine.folders_without_remotes(*given)
+        )
 
     def rename(self, old: str, new: str) -> None:
         """Rename a project.

@@ -58,6 +58,11 @@ impl Engine {
         project::needs_roots(&*self.enter()?.store.read()?, identity)
     }
 
+    /// The folders of projects without remotes, one of which may be that of an identity without first commits.
+    pub fn folders_without_remotes(&self, identity: &Identity) -> Result<Vec<String>> {
+        project::folders_without_remotes(&*self.enter()?.store.read()?, identity)
+    }
+
     /// Rename a project.
     pub fn rename_project(&self, old: &str, new: &str) -> Result<()> {
         validate::new_project_name(new)?;

@@ -109,6 +109,21 @@ pub fn needs_roots(connection: &Connection, identity: &Identity) -> Result<bool>
     Ok(false)
 }
 
+/// The folders of the projects that only their folders and first commits tell. One of them may be in another folder now,
+/// and have its first remote. None if the identity has its first commits, or is of a known project.
+pub fn folders_without_remotes(connection: &Connection, identity: &Identity) -> Result<Vec<String>> {
+    if !identity.root_commits.is_empty() || find(connection, identity)?.is_some() {
+        return Ok(Vec::new());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT value FROM project_mark f WHERE kind = 'folder' \
+         AND EXISTS (SELECT 1 FROM project_mark WHERE project = f.project AND kind = 'root') \
+         AND NOT EXISTS (SELECT 1 FROM project_mark WHERE project = f.project AND kind = 'remote') ORDER BY value",
+    )?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// A project that has this name and no marks yet is taken for the same project.
 fn unmarked(connection: &Connection, identity: &Identity) -> Result<Option<i64>> {
     for name in names(identity)? {

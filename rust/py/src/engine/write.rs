@@ -145,6 +145,17 @@ impl Engine {
         self.run(py, || self.core.needs_root_commits(&identity))
     }
 
+    fn folders_without_remotes(
+        &self,
+        py: Python<'_>,
+        remotes: Vec<String>,
+        root_commits: Vec<String>,
+        folder: Option<String>,
+    ) -> PyResult<Vec<String>> {
+        let identity = Identity { remotes, root_commits, folder };
+        self.run(py, || self.core.folders_without_remotes(&identity))
+    }
+
     fn rename_project(&self, py: Python<'_>, old: &str, new: &str) -> PyResult<()> {
         self.run(py, || self.core.rename_project(old, new))
     }
