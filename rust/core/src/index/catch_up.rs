@@ -83,15 +83,17 @@ pub fn catch_up(
     crate::crash::point("catch-up:locked");
     let mut report = CatchUpReport::default();
     if goals.lexical {
-        if goals.rebuild {
-            LexicalWriter::remove(data_dir)?;
-        }
-        match lexical(store, data_dir, control, &mut report) {
+        match lexical(store, data_dir, goals.rebuild, control, &mut report) {
             Err(Error::Index { .. }) => {
-                // The index is damaged or unusable. Rebuild it from the store.
+                // The index is damaged or unusable, or the disk has no room for a second one. Rebuild it from the store.
                 LexicalWriter::remove(data_dir)?;
                 report = CatchUpReport { lexical_rebuilt: true, ..CatchUpReport::default() };
-                lexical(store, data_dir, control, &mut report)?;
+                lexical(store, data_dir, false, control, &mut report)?;
+            }
+            Err(error) if goals.rebuild => {
+                // The old index may contain words of a purged text.
+                LexicalWriter::remove(data_dir)?;
+                return Err(error);
             }
             other => other?,
         }
@@ -133,11 +135,25 @@ pub fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
     }
 }
 
-fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut CatchUpReport) -> Result<()> {
+/// Update the lexical index. With `replace`, build a new one of all texts. All processes use the old index until the new
+/// one is complete, because a recall without an index analyses all texts.
+fn lexical(
+    store: &Store,
+    data_dir: &Path,
+    replace: bool,
+    control: &Control<'_>,
+    report: &mut CatchUpReport,
+) -> Result<()> {
     let mut writer = LexicalWriter::open(data_dir)?;
     let at = store.read()?;
     let head = change::head(&at)?;
+    let replace = replace && writer.mark().is_some();
     let mark = match writer.mark() {
+        Some(_) if replace => {
+            writer.drop_all()?;
+            report.lexical_rebuilt = true;
+            Mark::at(head.clone(), 0, 0)
+        }
         Some(mark) if change::is_on_history(&at, &mark.head)? => mark.clone(),
         found => {
             // The mark belongs to another history, or its changes were trimmed. The index cannot be trusted.
@@ -171,7 +187,7 @@ fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut C
         report.lexical_added += page.len();
         uncommitted += page.len();
         (control.progress)("words", report.lexical_added, waiting);
-        if uncommitted >= COMMIT_EVERY {
+        if uncommitted >= COMMIT_EVERY && !replace {
             writer.commit(&Mark::at(head.clone(), last_key, kept + report.lexical_added))?;
             uncommitted = 0;
         }
@@ -179,12 +195,15 @@ fn lexical(store: &Store, data_dir: &Path, control: &Control<'_>, report: &mut C
     // The mark also covers keys that were allocated and deleted. Otherwise overlays would keep their terms forever.
     let last_key = last_key.max(memory::last_key_given(&at)?);
     let reached = Mark::at(head, last_key, kept + report.lexical_added);
-    if writer.mark() != Some(&reached) {
+    if replace || writer.mark() != Some(&reached) {
         crate::crash::point("lexical:before-commit");
         writer.commit(&reached)?;
     }
     writer.finish()?;
     crate::crash::point("lexical:merged");
+    if replace {
+        LexicalWriter::remove_unlisted(data_dir)?;
+    }
     crate::store::make_private(&super::lexical::folder(data_dir))
 }
 

@@ -16,6 +16,9 @@ use crate::text::Analysis;
 
 /// Memory budget of the index writer, which flushes a segment when the budget is used up.
 const WRITER_BYTES: usize = 64 << 20;
+/// tantivy's files besides those of the segments: the list of segments, and the list of files.
+const META: &str = "meta.json";
+const MANAGED: &str = ".managed.json";
 /// So many segments of about one size are merged.
 const SEGMENTS_OF_A_SIZE: usize = 4;
 /// Binary logarithm of the ratio up to which sizes are about the same.
@@ -69,6 +72,24 @@ impl LexicalWriter {
         store::remove_if_there(&folder(data_dir))
     }
 
+    /// Remove the files that the last commit does not name. tantivy keeps a file that it could not delete, for example
+    /// because another process had it open, and tries again only with a later commit.
+    pub fn remove_unlisted(data_dir: &Path) -> Result<()> {
+        let folder = folder(data_dir);
+        let fail = |source| Error::storage("clean", &folder, source);
+        let files = Unlocked::for_reading(&folder).map_err(|e| failed(&e))?;
+        let metas = Index::open(files).and_then(|index| index.load_metas()).map_err(|e| failed(&e))?;
+        let listed = metas.list_segment_files();
+        for found in fs_err::read_dir(&folder).map_err(fail)? {
+            let found = found.map_err(fail)?;
+            let name = found.file_name();
+            if name != META && name != MANAGED && !listed.contains(Path::new(&name)) {
+                store::remove_if_there(&found.path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Position of the index; `None` if it is new.
     pub fn mark(&self) -> Option<&Mark> {
         self.mark.as_ref()
@@ -87,6 +108,11 @@ impl LexicalWriter {
     /// Remove a text by its key.
     pub fn delete(&self, key: i64) {
         self.writer.delete_term(Term::from_field_u64(self.fields.key, key as u64));
+    }
+
+    /// Remove all texts. Readers see them until the next commit.
+    pub fn drop_all(&self) -> Result<()> {
+        self.writer.delete_all_documents().map(drop).map_err(|e| failed(&e))
     }
 
     /// Make all changes so far visible and durable.
@@ -141,5 +167,5 @@ fn pre_tokenized(terms: Vec<String>) -> PreTokenizedString {
 }
 
 fn is_empty(folder: &Path) -> bool {
-    !folder.join("meta.json").exists()
+    !folder.join(META).exists()
 }

@@ -1,0 +1,103 @@
+//! A purge erases the words of a text from the lexical index, and other processes keep an index meanwhile.
+
+#![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use opencode_memory_core::index::bm25::TermField;
+use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::index::lexical::{self, Lexical};
+use opencode_memory_core::model::NewMemory;
+use opencode_memory_core::{Engine, Options};
+
+use support::{assert_clean, catch_up, embed, files, found, open, open_with, question, remember, text, word};
+
+const SIZE: usize = 3_000;
+/// A word of only one text.
+const SECRET: &str = "qyvuwopel";
+
+/// Options under which the indexes have many texts per segment, and no graph.
+fn options() -> Options {
+    Options { graph_from: 100_000, ..support::options() }
+}
+
+/// A store with a full-text index, and the id of its only text with [`SECRET`].
+fn create_store(dir: &Path) -> (Engine, String) {
+    let engine = open_with(dir, options());
+    remember(&engine, 1..SIZE);
+    let id = engine.remember(NewMemory::new(format!("The {SECRET} opens the shelf"))).expect("a write").id;
+    catch_up(&engine);
+    assert!(is_indexed(dir));
+    (engine, id)
+}
+
+/// Whether the index on disk has the word in its lists of terms. They are compressed, so a search in the bytes of the
+/// files would not find it.
+fn is_indexed(dir: &Path) -> bool {
+    let Some(index) = Lexical::open(dir) else { return false };
+    let documents = |field| index.occurrences(field, SECRET).expect("a look-up").documents();
+    [TermField::Prose, TermField::Identifier].into_iter().any(|field| documents(field) > 0)
+}
+
+/// Files of an index that are not the list of its segments. They keep their content as long as they exist.
+fn segment_files(dir: &Path) -> Vec<PathBuf> {
+    let found = files::files(&lexical::folder(dir));
+    found.into_iter().filter(|path| path.extension().is_some_and(|extension| extension != "json")).collect()
+}
+
+#[test]
+fn other_process_reads_the_former_index_until_the_new_one_is_complete() {
+    let dir = support::folder();
+    let (engine, id) = create_store(dir.path());
+    let other = open_with(dir.path(), options());
+    let seen = Mutex::new(Vec::new());
+    let progress = |stage: &'static str, _: usize, _: usize| {
+        if stage == "words" {
+            let stats = other.stats().expect("numbers");
+            seen.lock().unwrap().push((stats.lexical_documents, stats.lexical_tail));
+            assert!(found(&other, &question(SECRET)).is_empty());
+            assert_eq!(found(&other, &question(&word(SIZE - 1))), [text(SIZE - 1)]);
+        }
+    };
+    let report = engine.purge(&[id], &Control { is_interrupted: &|| false, progress: &progress }).expect("a purge");
+    assert!(report.problems.is_empty(), "{report:?}");
+    let seen = seen.into_inner().unwrap();
+    assert!(!seen.is_empty());
+    assert!(seen.iter().all(|numbers| *numbers == (SIZE, 0)), "documents and texts outside of the index: {seen:?}");
+    for engine in [&engine, &other] {
+        let stats = engine.stats().expect("numbers");
+        assert_eq!((stats.lexical_documents, stats.lexical_tail), (SIZE - 1, 0));
+        assert_clean(engine);
+    }
+}
+
+#[test]
+fn purge_leaves_no_file_of_the_former_index_while_another_process_reads_it() {
+    let dir = support::folder();
+    let (engine, id) = create_store(dir.path());
+    embed(&engine);
+    let other = open_with(dir.path(), options());
+    assert_eq!(found(&other, &question(SECRET)).len(), 1);
+    // A file that tantivy does not know, for example of a commit that was killed.
+    std::fs::write(lexical::folder(dir.path()).join("unknown.term"), SECRET).expect("a file");
+    let former = segment_files(dir.path());
+    let report = engine.purge(&[id], &Control::none()).expect("a purge");
+    assert!(report.problems.is_empty(), "{report:?}");
+    let left = segment_files(dir.path());
+    assert!(!left.is_empty() && left.iter().all(|path| !former.contains(path)), "{former:?} {left:?}");
+    assert!(!is_indexed(dir.path()));
+}
+
+#[test]
+fn purge_that_is_interrupted_leaves_no_index() {
+    let dir = support::folder();
+    let (engine, id) = create_store(dir.path());
+    let report = engine.purge(&[id], &Control { is_interrupted: &|| true, progress: &|_, _, _| {} }).expect("a purge");
+    assert_eq!(report.problems.len(), 1, "{report:?}");
+    assert!(segment_files(dir.path()).is_empty());
+    drop(engine);
+    assert_eq!(found(&open(dir.path()), &question(&word(SIZE - 1))), [text(SIZE - 1)]);
+}
