@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import pytest
 
 from opencode_memory import BusyError, MemoryStore, Status, StorageError
+from opencode_memory.platform import system
 from opencode_memory.store.jobs import LEASE_SECONDS, Job
 from opencode_memory.worker.duties import maintenance_duties
 from opencode_memory.worker.duty import Duty, LeaseLostError, PermanentError, PostponedError, Work, always, repeat_every
@@ -365,6 +366,25 @@ def test_worker_runs_maintenance_and_becomes_idle(store: MemoryStore) -> None:
     assert work_until_idle(store, maintenance_duties()) == 0
     set_clock(store, NOW_MS + DAY_MS)
     assert work_until_idle(store, maintenance_duties()) == 4
+
+
+@pytest.mark.timeout(60)  # A worker that waits for the other process waits for 120 s.
+def test_compaction_is_put_off_while_another_process_writes_the_indexes(store: MemoryStore) -> None:
+    def find_time() -> datetime:
+        [job] = [job for job in store.jobs.list() if job.kind == "compact"]
+        return job.run_at
+
+    with (store.data_dir / "indexer.lock").open("ab") as indexer:
+        assert system().try_lock(indexer.fileno())
+        work_until_idle(store, maintenance_duties())
+        now = make_clock(store)()
+        assert find_time() == now + timedelta(seconds=60)
+        with pytest.raises(BusyError):
+            store.indexes.catch_up(waits=False)
+        system().unlock(indexer.fileno())
+    set_clock(store, NOW_MS + 60 * SECOND_MS)
+    work_until_idle(store, maintenance_duties())
+    assert find_time() == now + timedelta(days=1, seconds=60)
 
 
 def test_worker_archives_aged_memories(store: MemoryStore) -> None:

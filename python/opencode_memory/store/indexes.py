@@ -118,9 +118,19 @@ class Indexes:
         """Compare some memories that have new vectors with their neighbours; return how many, 0 if none is left."""
         return self._engine.compare_new()
 
-    def catch_up(self) -> None:
-        """Bring the indexes up to date with the store. Recalls are right without it, only slower."""
-        self._engine.catch_up()
+    def catch_up(self, *, waits: bool = True) -> None:
+        """Bring the indexes up to date with the store. Recalls are right without it, only slower.
+
+        Args:
+            waits: Whether to wait while another process writes the indexes, for up to two minutes.
+
+        Raises:
+            BusyError: Another process writes the indexes.
+        """
+        if waits:
+            self._engine.catch_up()
+        else:
+            self._engine.catch_up_at_once()
 
     def reindex(self, *, progress: Callable[[str, int, int], None] | None = None) -> RebuildReport:
         """Rebuild the indexes, and embed memories that have no vectors of the embedder's model.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import EmbeddingBudgetError, EmbeddingError
+from opencode_memory.errors import BusyError, EmbeddingBudgetError, EmbeddingError
 from opencode_memory.maintenance import consolidation
 from opencode_memory.maintenance.ageing import age, was_restored
 from opencode_memory.worker.duty import Duty, PostponedError, Work, always, look_every, repeat_every
@@ -23,6 +23,7 @@ _AT_ONCE: Final = 256
 """Maximum number of memories in one embedding job, so that jobs of other kinds do not wait too long."""
 _MOST_FAILING: Final = 1000
 _OTHER_EMBEDS_SECONDS: Final = 1.0
+_OTHER_INDEXES_SECONDS: Final = 60.0
 _MODEL_FAILS_SECONDS: Final = 60.0
 _BUDGET_SECONDS: Final = 600.0
 """Longest time between two looks at a budget of tokens, because the user may raise it."""
@@ -46,7 +47,7 @@ def maintenance_duties() -> tuple[Duty, ...]:
             is_due=look_every(_LOOK_SECONDS, lambda store: not store.indexes.models.is_calibrated()),
         ),
         _recur("purge", timedelta(hours=1), _purge),
-        _recur("compact", timedelta(days=1), lambda work: work.store.indexes.catch_up()),
+        _recur("compact", timedelta(days=1), _compact),
         _recur("age", timedelta(days=1), lambda work: age(work.store, at=work.at)),
         _recur("consolidate", timedelta(days=1), _consolidate),
     )
@@ -127,6 +128,14 @@ def _purge(work: Work) -> None:
             and not work.store.indexes.waits_for_vectors(key=int(job.subject))
         ):
             work.store.jobs.drop(job)
+
+
+def _compact(work: Work) -> None:
+    """Bring the indexes up to date. While another process writes them, the worker does other jobs."""
+    try:
+        work.store.indexes.catch_up(waits=False)
+    except BusyError as error:
+        raise PostponedError("another process writes the indexes", seconds=_OTHER_INDEXES_SECONDS) from error
 
 
 def _link(work: Work) -> None:

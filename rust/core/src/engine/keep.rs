@@ -125,12 +125,20 @@ impl Engine {
 
     /// Rebuild the derived indexes from the store. No text is embedded.
     pub fn rebuild_indexes(&self, control: &Control<'_>) -> Result<CatchUpReport> {
-        self.enter()?.catch_up_patiently(true, control)
+        self.enter()?.catch_up_within(LOCK_PATIENCE, true, control)
     }
 
     /// Bring the derived indexes up to date with the store.
     pub fn catch_up(&self, control: &Control<'_>) -> Result<CatchUpReport> {
-        self.enter()?.catch_up_patiently(false, control)
+        self.enter()?.catch_up_within(LOCK_PATIENCE, false, control)
+    }
+
+    /// The same, but without waiting for another process.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if another process writes the indexes.
+    pub fn catch_up_at_once(&self, control: &Control<'_>) -> Result<CatchUpReport> {
+        self.enter()?.catch_up_within(Duration::ZERO, false, control)
     }
 
     /// Write a complete copy of the store to `target`.
@@ -172,7 +180,7 @@ impl Engine {
         }
         shared.uses.lock().retain(|(id, _)| !full.contains(id));
         let memories = shared.store.write(&shared.clock, self.writer(), |write| write.erase(&full))?;
-        let problems = self.finish_purge(shared, control);
+        let problems = self.finish_purge(shared, LOCK_PATIENCE, control);
         let mut report = PurgeReport { memories, problems, ..PurgeReport::default() };
         let known = shared.store.known_backups().unwrap_or_else(|error| {
             report.problems.push(format!("cannot check whether backups contain it: {error}"));
@@ -189,10 +197,10 @@ impl Engine {
     }
 
     /// Remove erased texts from free pages, the WAL and the indexes. Returns what may still contain them.
-    fn finish_purge(&self, shared: &Shared, control: &Control<'_>) -> Vec<String> {
+    fn finish_purge(&self, shared: &Shared, patience: Duration, control: &Control<'_>) -> Vec<String> {
         let steps = [
             ("free pages and WAL", shared.store.scrub()),
-            ("indexes", shared.catch_up_patiently(true, control).map(drop)),
+            ("indexes", shared.catch_up_within(patience, true, control).map(drop)),
         ];
         let mut problems = Vec::new();
         for (what, done) in steps {
@@ -229,7 +237,7 @@ impl Engine {
         shared.store.write(&shared.clock, self.writer(), |write| write.delete_traces(&found))?;
         if purge::is_unfinished(&*shared.store.read()?)? {
             // The mark of a purge that fails again stays for the next maintenance.
-            self.finish_purge(shared, &Control::none());
+            self.finish_purge(shared, Duration::ZERO, &Control::none());
         }
         shared.store.truncate_wal(purge::UPKEEP_WAIT)?;
         Ok(cleaned)
@@ -250,8 +258,8 @@ impl Shared {
         }
     }
 
-    /// Catch up in the foreground. Wait for the run of another process, because the caller needs the result.
-    fn catch_up_patiently(&self, rebuild: bool, control: &Control<'_>) -> Result<CatchUpReport> {
+    /// Catch up in the foreground. Wait for the run of another process for `patience`.
+    fn catch_up_within(&self, patience: Duration, rebuild: bool, control: &Control<'_>) -> Result<CatchUpReport> {
         self.store.check_writable()?;
         let goals = Goals {
             lexical: true,
@@ -267,7 +275,7 @@ impl Shared {
                 return Ok(report);
             }
             control.check()?;
-            if begun.elapsed() > LOCK_PATIENCE {
+            if begun.elapsed() >= patience {
                 return Err(Error::Busy {
                     attempted: "index".into(),
                     path: self.data_dir.join(crate::index::catch_up::LOCK),

@@ -67,6 +67,11 @@ impl Engine {
         to_dict(py, report)
     }
 
+    fn catch_up_at_once<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let report = self.run_interruptible(py, None, |control| self.core.catch_up_at_once(control))?;
+        to_dict(py, report)
+    }
+
     fn backup(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
         self.run(py, || self.core.backup(&target))
     }
