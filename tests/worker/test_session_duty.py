@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from opencode_memory import MemoryStore
+from opencode_memory import MemoryStore, StorageError
 from opencode_memory.config.load import load
 from opencode_memory.text import clock as real_clock
 from opencode_memory.worker.duty import Duty
-from opencode_memory.worker.learning_duties import LearningDuties
+from opencode_memory.worker.learning_duties import OPENCODE, LearningDuties
 from opencode_memory.worker.run import enqueue_due_jobs, run_next_job
 from opencode_memory.worker.session_duty import SESSIONS
 from support.opencode import FakeOpenCode
@@ -37,7 +39,7 @@ class Scene:
         self._opencode.user(id, f"msg_{id}_1", text, at=at)
         self._opencode.agent(id, f"msg_{id}_2", "Its entrance faces north.", at=at + 1)
 
-    def duties(self, **settings: str) -> dict[str, Duty]:
+    def duties(self, kind: str = SESSIONS, **settings: str) -> dict[str, Duty]:
         environment = {
             "HOME": str(self._folder),
             "XDG_CONFIG_HOME": str(self._folder / "config"),
@@ -45,7 +47,7 @@ class Scene:
             **{f"OPENCODE_MEMORY_LEARNING_{name.upper()}": value for name, value in settings.items()},
         }
         found = LearningDuties(self.store, load(environment=environment)).duties()
-        return {duty.kind: duty for duty in found if duty.kind == SESSIONS}
+        return {duty.kind: duty for duty in found if duty.kind == kind}
 
     def work(self, duties: dict[str, Duty], *, most: int = 20) -> int:
         """Run the due jobs; return how many steps they took."""
@@ -112,3 +114,28 @@ def test_unreadable_database_postpones_the_job_and_says_why(scene: Scene, caplog
     assert scene.now() < job.run_at <= scene.now() + timedelta(minutes=10)
     [warning] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert f"the sessions cannot be indexed: {broken} is not a SQLite database" in warning
+
+
+@pytest.mark.parametrize("kind", [SESSIONS, OPENCODE])
+def test_full_disk_is_not_blamed_on_the_database_of_opencode(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    full = True
+
+    def refuse(real: Callable[[Any], Any], arguments: Any) -> Any:
+        if full:
+            raise StorageError("write to store.db: there is no space left", path="store.db")
+        return real(arguments)
+
+    writer, name = (scene.store.turns, "add") if kind == SESSIONS else (scene.store.learning, "write")
+    monkeypatch.setattr(writer, name, partial(refuse, getattr(writer, name)))
+    scene.work(scene.duties(kind))
+    [warning] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "there is no space left" in warning
+    assert "OpenCode" not in warning
+    [job] = scene.store.jobs.list()
+    assert (job.attempts, job.run_at) == (0, scene.now() + timedelta(seconds=30))
+    full = False
+    set_clock(scene.store, NOW_MS + 30_000)
+    assert scene.work(scene.duties(kind)) > 0
+    assert scene.store.jobs.list() == []

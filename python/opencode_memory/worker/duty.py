@@ -13,6 +13,9 @@ from opencode_memory.text import clock
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
+REFUSED_SECONDS: Final = 30.0
+"""Pause after the file system refused to write our own files, most likely because the disk is full."""
+
 
 _HOUR: Final = timedelta(hours=1)
 

@@ -16,6 +16,7 @@ from opencode_memory.errors import InvalidInputError, StorageError
 from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.hosts.opencode.feed.history_reader import OpenCodeReading
 from opencode_memory.hosts.opencode.feed.live_learning import REST
+from opencode_memory.hosts.opencode.feed.sqlite_reader import UnreadableError
 from opencode_memory.hosts.opencode.feed.transcripts import DatabaseTranscripts
 from opencode_memory.learning.digest.queue import DigestQueue
 from opencode_memory.learning.digest.report import DigestReport
@@ -27,7 +28,7 @@ from opencode_memory.notes.fact_sheet import SOURCE, update_fact_sheet
 from opencode_memory.projects.resolver import ProjectResolver, work_tree
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
-from opencode_memory.worker.duty import Duty, PermanentError, PostponedError, Work, look_every
+from opencode_memory.worker.duty import REFUSED_SECONDS, Duty, PermanentError, PostponedError, Work, look_every
 from opencode_memory.worker.mirror_duty import MirrorDuty
 from opencode_memory.worker.session_duty import SESSIONS, SessionDuty, find_database
 
@@ -143,10 +144,13 @@ class LearningDuties:
 
         try:
             report = reading.read(at_ms=to_ms(work.at), keeps_on=keeps_on)
-        except (StorageError, InvalidInputError) as error:
+        except (UnreadableError, InvalidInputError) as error:
             # The file belongs to another program. It may be replaced or repaired at this moment.
             reason = f"OpenCode's database cannot be read: {error}"
             raise PostponedError(reason, seconds=_UNREADABLE_SECONDS, is_warning=True) from error
+        except StorageError as error:
+            reason = f"nothing can be stored: {error}"
+            raise PostponedError(reason, seconds=REFUSED_SECONDS, is_warning=True) from error
         for folder, project in report.folders:
             self._enqueue_memory_file(work.store, folder, project)
         for folder in report.directories:

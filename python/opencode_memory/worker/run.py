@@ -24,14 +24,13 @@ from opencode_memory.text.unicode import replace_surrogates
 from opencode_memory.worker.clock_set_back import ClockWatch, bring_jobs_forward
 from opencode_memory.worker.dead_jobs import DeadJobs
 from opencode_memory.worker.dead_workers import free_jobs_of_dead_workers, name_worker
-from opencode_memory.worker.duty import Duty, LeaseLostError, PermanentError, PostponedError, Work
+from opencode_memory.worker.duty import REFUSED_SECONDS, Duty, LeaseLostError, PermanentError, PostponedError, Work
 
 if TYPE_CHECKING:
     from opencode_memory.store.jobs import Job
     from opencode_memory.store.memory_store import MemoryStore
 
 _LOOK_SECONDS: Final = 2.0
-_REFUSED_SECONDS: Final = 30.0
 
 _log: Final = logging.getLogger(__name__)
 
@@ -114,7 +113,7 @@ def run_worker(
             _log.info("the store is busy; the worker tries again")
         except StorageError as error:
             # Most likely the disk is full. The worker has to continue when there is space again.
-            pause = _REFUSED_SECONDS
+            pause = REFUSED_SECONDS
             _log.warning("%s; the worker tries again in %d s", error, pause)
         if not wait(0 if did_something else pause):
             return

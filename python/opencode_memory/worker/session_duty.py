@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import EmbeddingError, InvalidInputError, StorageError
 from opencode_memory.hosts.opencode.feed.database import default_database
+from opencode_memory.hosts.opencode.feed.sqlite_reader import UnreadableError
 from opencode_memory.hosts.opencode.turns.indexing import TurnIndexing
 from opencode_memory.text.clock import to_ms
-from opencode_memory.worker.duty import Duty, PostponedError, Work, look_every
+from opencode_memory.worker.duty import REFUSED_SECONDS, Duty, PostponedError, Work, look_every
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -80,7 +81,10 @@ class SessionDuty:
             report = indexing.step(at_ms=to_ms(work.at), keeps_on=keeps_on)
         except (StorageError, InvalidInputError) as error:
             reason = f"the sessions cannot be indexed: {error}"
-            raise PostponedError(reason, seconds=_UNREADABLE_SECONDS, is_warning=True) from error
+            # An error of our own files, most likely a full disk, needs no longer pause than for other jobs.
+            is_unreadable = isinstance(error, UnreadableError | InvalidInputError)
+            seconds = _UNREADABLE_SECONDS if is_unreadable else REFUSED_SECONDS
+            raise PostponedError(reason, seconds=seconds, is_warning=True) from error
         except EmbeddingError as error:
             raise PostponedError(str(error), seconds=_MODEL_FAILS_SECONDS, is_warning=True) from error
         if report.is_refused:

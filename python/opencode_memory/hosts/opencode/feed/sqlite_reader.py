@@ -25,6 +25,10 @@ _State: TypeAlias = tuple[Any, ...]
 _Answer = TypeVar("_Answer")
 
 
+class UnreadableError(StorageError):
+    """The file of the other program is missing, damaged or not readable."""
+
+
 class BesideReader:
     """Runs queries on a SQLite file, each in its own read transaction.
 
@@ -43,7 +47,7 @@ class BesideReader:
             question: Runs the query. It must not keep the connection or a cursor.
 
         Raises:
-            StorageError: The file is missing, damaged or not readable.
+            UnreadableError: The file is missing, damaged or not readable.
             InvalidInputError: It is not a SQLite database.
             BusyError: Another program keeps it locked.
         """
@@ -109,12 +113,12 @@ class BesideReader:
 
     def _describe_os_error(self, error: OSError) -> OpencodeMemoryError:
         if isinstance(error, FileNotFoundError):
-            missing = StorageError(f"there is no database at {self._path}", path=str(self._path))
+            missing = UnreadableError(f"there is no database at {self._path}", path=str(self._path))
             missing.hint = "run OpenCode once, or name its database; `opencode db path` says where it is"
             return missing
         if isinstance(error, IsADirectoryError):
             return InvalidInputError(f"{self._path} is a folder, not a database", field="db")
-        return StorageError(f"cannot read {self._path}: {error.strerror}", path=str(self._path))
+        return UnreadableError(f"cannot read {self._path}: {error.strerror}", path=str(self._path))
 
     def _describe_sqlite_error(self, error: sqlite3.Error | UnicodeDecodeError) -> OpencodeMemoryError:
         if isinstance(error, UnicodeDecodeError):
@@ -126,15 +130,15 @@ class BesideReader:
             return InvalidInputError(f"{self._path} is not a SQLite database", field="db")
         if code == sqlite3.SQLITE_CORRUPT:
             return self._describe_damage(str(error))
-        failed = StorageError(f"cannot read {self._path}: {error}", path=str(self._path))
+        failed = UnreadableError(f"cannot read {self._path}: {error}", path=str(self._path))
         if code == sqlite3.SQLITE_CANTOPEN:
             failed.hint = (
                 "its folder must be writable while another program has it open; copy it with its -wal and -shm"
             )
         return failed
 
-    def _describe_damage(self, problem: str) -> StorageError:
-        damaged = StorageError(f"cannot read {self._path}: {problem}", path=str(self._path))
+    def _describe_damage(self, problem: str) -> UnreadableError:
+        damaged = UnreadableError(f"cannot read {self._path}: {problem}", path=str(self._path))
         damaged.hint = "the file is damaged; `sqlite3 FILE .recover` saves what can be saved"
         return damaged
 
