@@ -16,7 +16,7 @@ from opencode_memory.learning.digest.queue import (
 )
 from opencode_memory.learning.extraction.events import SessionInfo
 from support.digested_sessions import INFO, PROJECT, Desk
-from support.stores import files_holding, open_store
+from support.stores import DAY_MS, NOW_MS, files_holding, open_store, set_clock
 
 OTHER = SessionInfo(id="ses_e", directory="/home/ann/other")
 
@@ -168,6 +168,21 @@ def test_queue_survives_a_restart(desk: Desk, store: MemoryStore) -> None:
         due = DigestQueue(same, now_ms=desk.read_clock).claim("next start")
     assert due is not None
     assert due.info == INFO
+
+
+def test_session_without_activity_for_half_a_year_leaves_the_queue(desk: Desk) -> None:
+    waits = SessionInfo(id="ses_w", directory="/home/ann/gone")
+    desk.queue.add(waits, active_ms=desk.now_ms, rest_seconds=0)
+    desk.queue.finish(desk.claim())
+    set_clock(desk.store, NOW_MS + 179 * DAY_MS)
+    desk.queue.add(OTHER, active_ms=desk.now_ms, rest_seconds=0)
+    desk.store.maintain()
+    assert {entry.session for entry in desk.queue.entries()} == {INFO.id, OTHER.id, waits.id}
+    set_clock(desk.store, NOW_MS + 181 * DAY_MS)
+    desk.store.maintain()
+    assert [entry.session for entry in desk.queue.entries()] == [OTHER.id]
+    # A session that goes on is queued again.
+    assert desk.claim().info == INFO
 
 
 def test_purged_summary_is_in_no_file(desk: Desk, data_dir: Path) -> None:

@@ -42,8 +42,8 @@ fn is_gone(path: &str) -> bool {
 }
 
 impl WriteTx<'_> {
-    /// Delete the rows of files that are gone, extraction states of sessions without messages since `before_ms`, and
-    /// jobs that died before it.
+    /// Delete the rows of files that are gone, extraction states of sessions without messages since `before_ms` with the
+    /// rows of their digests, and jobs that died before it.
     ///
     /// A state that was deleted does no harm if the session goes on, because its messages stay processed.
     pub fn forget_leftovers(&self, gone: &Gone, before_ms: i64) -> Result<()> {
@@ -58,6 +58,12 @@ impl WriteTx<'_> {
             )?;
         }
         self.execute("DELETE FROM learning WHERE updated_at < ?1", [before_ms])?;
+        // The mark of a digest is a copy of the state of its session. Without that state, nobody can claim the session.
+        self.execute(
+            "DELETE FROM feed WHERE mark LIKE '{%' AND NOT EXISTS (\
+             SELECT 1 FROM learning WHERE learning.session = feed.session)",
+            [],
+        )?;
         self.execute("DELETE FROM job WHERE dead_at < ?1", [before_ms])?;
         Ok(())
     }
