@@ -52,6 +52,13 @@ def test_recurring_job_runs_in_a_new_worker_after_the_clock_was_a_year_ahead(sto
     assert ran == [NOW_MS + YEAR_MS, NOW_MS]
 
 
+def test_job_is_brought_forward_behind_a_large_backlog(store: MemoryStore) -> None:
+    for number in range(1_001):
+        store.jobs.enqueue("task", f"{number}.md")
+    store.jobs.enqueue("daily", delay_seconds=YEAR_MS / SECOND_MS)
+    assert bring_jobs_forward(store, at=make_clock(store)()) == 1
+
+
 def test_recurring_job_runs_in_a_running_worker_when_the_clock_is_set_back(store: MemoryStore) -> None:
     ran: list[int] = []
     work_while_clock_is(store, make_recurring(ran, store), [NOW_MS + HOUR_MS, NOW_MS])

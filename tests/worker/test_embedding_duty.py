@@ -116,6 +116,22 @@ def test_several_unembeddable_texts_block_no_other(open_store: OpenStore) -> Non
     assert store.stats().pending_embeddings == 6
 
 
+def test_unembeddable_text_waits_for_its_next_attempt_behind_a_large_backlog(open_store: OpenStore) -> None:
+    tried: list[str] = []
+
+    def hook(batch: Sequence[str]) -> None:
+        tried.extend(text for text in batch if BAD in text)
+        fails_on_marker(batch)
+
+    store = open_store(project="app", embedder=HookedEmbedder(hook))
+    for number in range(1_001):
+        store.jobs.enqueue("later", f"{number}.md")
+    store.remember(f"the {BAD} one")
+    work_some(store, maintenance_duties())
+    # Once in the batch, and once in its own job, which waits for its next attempt then.
+    assert len(tried) == 2
+
+
 def test_broken_model_postpones_the_job_and_fails_none(open_store: OpenStore, caplog: pytest.LogCaptureFixture) -> None:
     embedder = DownEmbedder()
     store = open_store(project="app", embedder=embedder)

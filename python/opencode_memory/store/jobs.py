@@ -127,9 +127,9 @@ class Jobs:
         told = replace_surrogates(error)
         return self._engine.job_failed(job.id, job.worker or "", told, not is_final, after_ms)
 
-    def drop(self, job: Job) -> bool:
+    def drop(self, id: int) -> bool:
         """Remove a job from the queue in any state; return whether it was there."""
-        return self._engine.drop_job(job.id)
+        return self._engine.drop_job(id)
 
     def has(self, kind: str, subject: str = "") -> bool:
         """Return whether a job is in the queue, alive or dead."""
@@ -146,6 +146,11 @@ class Jobs:
     def list(self, *, limit: int = 100) -> builtins.list[Job]:
         """Return jobs, dead jobs first, then in the order in which they are due."""
         return [_job(found) for found in self._engine.jobs(arguments.count(limit, field="limit"))]
+
+    def subjects(self, kind: str) -> dict[str, int]:
+        """Return the subjects of all jobs of a kind, alive or dead, and their numbers."""
+        found = self._engine.job_subjects(arguments.text(kind, field="kind"))
+        return {subject: id_ for id_, subject in found}
 
     def counts(self) -> builtins.list[JobCounts]:
         """Return the numbers of jobs of each kind."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LONGEST_WAIT: Final = timedelta(days=2)
 """No job is put off for so long. The longest period of a recurring job is a day."""
 _TOLERANCE: Final = timedelta(minutes=1)
-_MOST_JOBS: Final = 1_000
+_MOST_JOBS: Final = 100_000
 
 
 class ClockWatch:

@@ -12,7 +12,7 @@ from opencode_memory.loops.process import ProcessId, identify
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-_MOST_HELD: Final = 1_000
+_MOST_JOBS: Final = 100_000
 _PARTS: Final = 3
 
 
@@ -33,7 +33,7 @@ def free_jobs_of_dead_workers(store: MemoryStore, *, at: datetime) -> int:
         at: The current time.
     """
     freed = 0
-    for job in store.jobs.list(limit=_MOST_HELD):
+    for job in store.jobs.list(limit=_MOST_JOBS):
         is_held = job.dead_at is None and job.lease_until is not None and job.lease_until > at
         if is_held and job.worker is not None and _is_known_dead(job.worker):
             freed += store.jobs.failed(job, "the worker was killed")

@@ -21,7 +21,6 @@ EMBED: Final = "embed"
 LINK: Final = "link"
 _AT_ONCE: Final = 256
 """Maximum number of memories in one embedding job, so that jobs of other kinds do not wait too long."""
-_MOST_FAILING: Final = 1000
 _OTHER_EMBEDS_SECONDS: Final = 1.0
 _OTHER_INDEXES_SECONDS: Final = 60.0
 _MODEL_FAILS_SECONDS: Final = 60.0
@@ -63,8 +62,7 @@ def _has_unembedded_texts(store: MemoryStore) -> bool:
 
 def _list_failing_keys(store: MemoryStore) -> frozenset[int]:
     """Return the keys of texts that could not be embedded and therefore have their own job."""
-    jobs = store.jobs.list(limit=_MOST_FAILING)
-    return frozenset(int(job.subject) for job in jobs if job.kind == EMBED and job.subject.isdecimal())
+    return frozenset(int(subject) for subject in store.jobs.subjects(EMBED) if subject.isdecimal())
 
 
 def _embed(work: Work) -> datetime | None:
@@ -121,13 +119,13 @@ def _postpone(error: EmbeddingError, at: datetime) -> PostponedError:
 def _purge(work: Work) -> None:
     """Purge expired data, and jobs of texts that do not exist any more."""
     work.store.maintain()
-    for job in work.store.jobs.list(limit=_MOST_FAILING):
-        if job.kind in _GONE or (
-            job.kind == EMBED
-            and job.subject.isdecimal()
-            and not work.store.indexes.waits_for_vectors(key=int(job.subject))
-        ):
-            work.store.jobs.drop(job)
+    jobs = work.store.jobs
+    for kind in _GONE:
+        for id_ in jobs.subjects(kind).values():
+            jobs.drop(id_)
+    for subject, id_ in jobs.subjects(EMBED).items():
+        if subject.isdecimal() and not work.store.indexes.waits_for_vectors(key=int(subject)):
+            jobs.drop(id_)
 
 
 def _compact(work: Work) -> None:

@@ -81,6 +81,11 @@ impl Engine {
         job::list(&*self.enter()?.store.read()?, limit)
     }
 
+    /// Numbers and subjects of all jobs of a kind, in any state, sorted by subject.
+    pub fn job_subjects(&self, kind: &str) -> Result<Vec<(i64, String)>> {
+        job::subjects(&*self.enter()?.store.read()?, kind)
+    }
+
     /// Numbers of waiting, running and dead jobs of each kind.
     pub fn job_counts(&self) -> Result<Vec<(String, usize, usize, usize)>> {
         let shared = self.enter()?;

@@ -79,6 +79,13 @@ pub fn list(connection: &Connection, limit: usize) -> Result<Vec<Job>> {
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Numbers and subjects of all jobs of a kind, in any state, sorted by subject.
+pub fn subjects(connection: &Connection, kind: &str) -> Result<Vec<(i64, String)>> {
+    let mut statement = connection.prepare_cached("SELECT id, subject FROM job WHERE kind = ?1 ORDER BY subject")?;
+    let rows = statement.query_map([kind], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 /// Numbers of waiting, running and dead jobs of each kind.
 pub fn counts(connection: &Connection, now_ms: i64) -> Result<Vec<(String, usize, usize, usize)>> {
     let mut statement = connection.prepare_cached(

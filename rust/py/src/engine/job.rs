@@ -62,6 +62,10 @@ impl Engine {
         found.iter().map(|found| job(py, found)).collect()
     }
 
+    fn job_subjects(&self, py: Python<'_>, kind: &str) -> PyResult<Vec<(i64, String)>> {
+        self.run(py, || self.core.job_subjects(kind))
+    }
+
     fn job_counts(&self, py: Python<'_>) -> PyResult<Vec<(String, usize, usize, usize)>> {
         self.run(py, || self.core.job_counts())
     }
