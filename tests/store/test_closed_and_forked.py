@@ -96,6 +96,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "undo": lambda store, id: store.undo(),
     "recall": lambda store, id: store.recall("walrus"),
     "get": lambda store, id: store.get(id),
+    "list_page": lambda store, id: store.list_page(limit=1),
     "list": lambda store, id: store.list(),
     "count": lambda store, id: store.count(),
     "check_place": lambda store, id: store.check_place(),

@@ -23,6 +23,25 @@ def test_each_memory_is_listed_once_while_others_are_written(
     assert found == ids[::-1]
 
 
+def test_no_memory_is_left_out_while_others_leave_the_filter(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "_PAGE", 2)
+    ids = [store.remember(f"Walrus number {number} eats clams.").id for number in range(5)]
+    found = []
+    for memory in list_all(store):
+        found.append(memory.id)
+        store.archive(memory.id)
+    assert found == ids[::-1]
+
+
+def test_memories_of_one_moment_are_listed_once_each(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "_PAGE", 2)
+    ids = [store.remember(f"Walrus number {number} eats clams.").id for number in range(4)]
+    assert len({memory.created_at for memory in store.list()}) == 1
+    assert [memory.id for memory in list_all(store)] == ids[::-1]
+
+
 def test_only_memories_that_meet_the_filter_are_listed(store: MemoryStore) -> None:
     kept, put_away = (store.remember(text).id for text in ("Use pnpm here.", "The database is SQLite."))
     store.archive(put_away)

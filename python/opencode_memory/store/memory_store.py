@@ -52,7 +52,7 @@ from opencode_memory.store.relocations import Relocations
 from opencode_memory.store.reminders import Reminders
 from opencode_memory.store.reports import PurgeReport, Stats
 from opencode_memory.store.rows import Rows
-from opencode_memory.store.selection import Filter, select
+from opencode_memory.store.selection import Cursor, Filter, select
 from opencode_memory.store.sessions import Sessions
 from opencode_memory.store.snapshots import remove_leftovers
 from opencode_memory.store.turns import Turns
@@ -454,6 +454,20 @@ class MemoryStore:
         for field, value in (("limit", limit), ("offset", offset)):
             arguments.count(value, field=field)
         return self._engine.select(selection, limit, offset, self._milliseconds(as_of, "as_of"))
+
+    def list_page(
+        self, *, limit: int, after: Cursor | None = None, **filters: Unpack[Filter]
+    ) -> tuple[builtins.list[Memory], Cursor | None]:
+        """Return a page of the memories, newest first, and the cursor of the next page; None for the last page.
+
+        Writes between two pages make no memory appear twice, and none is left out that meets the filter all the time.
+
+        Args:
+            limit: Maximum number of memories.
+            after: The cursor that came with the page before; None for the first page.
+            **filters: See ``Filter``.
+        """
+        return self._engine.page(self._select(**filters), arguments.count(limit, field="limit", least=1), after)
 
     def count(self, **filters: Unpack[Filter]) -> int:
         """Return how many memories ``list`` would return without a limit."""

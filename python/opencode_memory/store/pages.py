@@ -15,19 +15,14 @@ _PAGE: Final = 500
 
 
 def list_all(store: MemoryStore, **filters: Unpack[Filter]) -> Iterator[Memory]:
-    """Yield each memory once, newest first, even if others are written in the meantime.
-
-    If a memory stops to meet the filter while the caller reads, another one may be left out. So a caller that changes
-    the memories collects them first.
+    """Yield each memory once, newest first, even if memories are written or changed in the meantime.
 
     Args:
         store: The store.
         **filters: See ``Filter``.
     """
-    seen: set[str] = set()
-    offset = 0
-    while page := store.list(limit=_PAGE, offset=offset, **filters):
-        offset += len(page)
-        # New memories move some of the last page onto this page.
-        yield from (memory for memory in page if memory.id not in seen)
-        seen.update(memory.id for memory in page)
+    page, after = store.list_page(limit=_PAGE, **filters)
+    yield from page
+    while after is not None:
+        page, after = store.list_page(limit=_PAGE, after=after, **filters)
+        yield from page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Final
 
@@ -80,17 +79,20 @@ class Reminders:
             project: As in ``Filter``.
         """
         selection = select(default=self._project, zone=self._zone, scope=scope, project=project, status=Status.ACTIVE)
-        found: list[Memory] = []
-        for offset in itertools.count(0, _PAGE):
-            page = self._engine.select(selection, _PAGE, offset, None)
-            found += [memory for memory in page if memory.remind_at is not None or memory.review_after is not None]
-            if len(page) < _PAGE:
-                break
+        page, after = self._engine.page(selection, _PAGE, None)
+        found = list(filter(_has_date, page))
+        while after is not None:
+            page, after = self._engine.page(selection, _PAGE, after)
+            found += filter(_has_date, page)
         return found
 
     def _change(self, id: str, is_review: bool, at: int | None, every_days: int | None) -> Memory:
         fields = zip(_REVIEW if is_review else _REMINDER, (at, every_days), strict=True)
         return self._engine.edit(arguments.text(id, field="id"), dict(fields))
+
+
+def _has_date(memory: Memory) -> bool:
+    return memory.remind_at is not None or memory.review_after is not None
 
 
 def _check_shown(memory: Memory) -> None:

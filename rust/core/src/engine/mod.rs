@@ -42,6 +42,7 @@ pub use embed::EmbeddingBatch;
 pub use exchange::{Dumped, Loaded};
 pub use keep::Stats;
 pub use learn::{Batch, LinkTarget, NewLink, Sighting};
+pub use query::Cursor;
 pub use relocate::{Relocation, Retold};
 pub use replace::SameSubject;
 pub use session::Claimed;

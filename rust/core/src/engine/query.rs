@@ -1,5 +1,7 @@
 //! Read operations: recall, list, count, links, related, history.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 
 use super::Engine;
@@ -7,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::model::report::{HistoryEntry, Related};
 use crate::model::{AsOf, Hit, Memory, RecallRequest, Scope, Selection, Status, limits, validate};
 use crate::recall::filter::Filter;
+use crate::recall::mirror::Mirror;
 use crate::recall::spread::{self, Point};
 use crate::recall::{answer, as_of};
 use crate::store::link::{self, Link};
@@ -17,6 +20,9 @@ use crate::store::{history, memory, usage};
 pub(super) const USES_BATCH: usize = 4_096;
 /// Number of most used memories to which a filter is applied.
 const MOST_USED: usize = 2_000;
+
+/// Position in a list: when a memory was created, and its key. Neither ever changes.
+pub type Cursor = (i64, i64);
 
 impl Engine {
     /// Find memories by words and by meaning, best first. The result may be empty.
@@ -63,18 +69,34 @@ impl Engine {
         check_selection(selection)?;
         if let Some(moment) = as_of {
             let mut states = as_of::states(&*shared.store.read()?, selection, moment)?;
-            states.sort_by_key(|memory| std::cmp::Reverse((memory.created_at, memory.key)));
+            states.sort_by_key(|memory| Reverse((memory.created_at, memory.key)));
             return Ok(states.into_iter().skip(offset).take(limit).collect());
         }
         let (view, at) = shared.current()?;
         let filter = Filter::new(&at, selection, shared.clock.now_ms())?;
-        let mut places = filter.places(&view.mirror);
-        places.sort_by_key(|place| {
-            let columns = view.mirror.row(*place).columns;
-            std::cmp::Reverse((columns.created_at, columns.key))
-        });
-        let page = places.into_iter().skip(offset).take(limit);
-        page.filter_map(|place| memory::by_key(&at, view.mirror.row(place).columns.key).transpose()).collect()
+        let page = newest_first(&view.mirror, &filter, None).into_iter().skip(offset).take(limit);
+        page.filter_map(|(_, key)| memory::by_key(&at, key).transpose()).collect()
+    }
+
+    /// Selected memories, newest first, that come after a cursor, and the cursor of the next page; `None` at the end.
+    ///
+    /// Other than with an offset, memories that are written or leave the selection meanwhile do not move the others.
+    pub fn page(
+        &self,
+        selection: &Selection,
+        limit: usize,
+        after: Option<Cursor>,
+    ) -> Result<(Vec<Memory>, Option<Cursor>)> {
+        let shared = self.enter()?;
+        check_selection(selection)?;
+        let (view, at) = shared.current()?;
+        let filter = Filter::new(&at, selection, shared.clock.now_ms())?;
+        let mut rows = newest_first(&view.mirror, &filter, after);
+        let next = limit.checked_sub(1).filter(|_| rows.len() > limit).map(|last| rows[last]);
+        rows.truncate(limit);
+        let memories =
+            rows.iter().filter_map(|(_, key)| memory::by_key(&at, *key).transpose()).collect::<Result<_>>()?;
+        Ok((memories, next))
     }
 
     /// The selected memories that were used or repeated most since `since_ms`, most used first, with their counts.
@@ -204,6 +226,18 @@ pub(super) fn scope_of(memory: &Memory) -> Scope {
         Some(name) => Scope::Project { name: name.clone(), with_global: true },
         None => Scope::Global,
     }
+}
+
+/// Positions of the memories that pass a filter, newest first; with a cursor, only those after it.
+fn newest_first(mirror: &Mirror, filter: &Filter, after: Option<Cursor>) -> Vec<Cursor> {
+    let position = |place: u32| {
+        let columns = mirror.row(place).columns;
+        (columns.created_at, columns.key)
+    };
+    let mut found: Vec<Cursor> = filter.places(mirror).into_iter().map(position).collect();
+    found.retain(|position| after.is_none_or(|after| *position < after));
+    found.sort_unstable_by_key(|position| Reverse(*position));
+    found
 }
 
 fn check_selection(selection: &Selection) -> Result<()> {

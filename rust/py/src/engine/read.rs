@@ -1,6 +1,6 @@
 //! Methods that read.
 
-use opencode_memory_core::engine::Earlier;
+use opencode_memory_core::engine::{Cursor, Earlier};
 use opencode_memory_core::model::{RecallRequest, Trust};
 use opencode_memory_core::store::operation::Wanted;
 use pyo3::prelude::*;
@@ -61,6 +61,17 @@ impl Engine {
     ) -> PyResult<Objects<'py>> {
         let memories = self.run(py, || self.core.list(&selection.into_core()?, limit, offset, as_of))?;
         convert::memories(py, &memories)
+    }
+
+    fn page<'py>(
+        &self,
+        py: Python<'py>,
+        selection: GivenSelection,
+        limit: usize,
+        after: Option<Cursor>,
+    ) -> PyResult<(Objects<'py>, Option<Cursor>)> {
+        let (memories, next) = self.run(py, || self.core.page(&selection.into_core()?, limit, after))?;
+        Ok((convert::memories(py, &memories)?, next))
     }
 
     fn due<'py>(&self, py: Python<'py>, selection: GivenSelection, limit: usize) -> PyResult<Objects<'py>> {
