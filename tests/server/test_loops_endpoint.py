@@ -94,6 +94,18 @@ def test_waiting_plan_is_listed_and_approved_once(endpoint: Endpoint) -> None:
     assert endpoint.keeper.wakes == 2
 
 
+def test_plan_without_a_folder_is_not_carried_out_in_the_folder_of_the_server(
+    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(endpoint.folder)
+    plans = Plans(endpoint.world.store, None)
+    plan = plans.submit(plans.write(PLAN, at=clock.now()).plan)
+    nowhere = Endpoint(endpoint.world, cast(Path, ""), endpoint.keeper)
+    status, said = nowhere.call("POST", {"plan": plan.id, "action": "approve", "mode": "loop"})
+    assert (status, "give the absolute path" in said.get("error", "")) == (400, True)
+    assert plans.get(plan.id).status is PlanStatus.SUBMITTED
+
+
 def test_text_of_a_plan_is_shown(endpoint: Endpoint) -> None:
     plan = endpoint.submitted()
     assert endpoint.call("GET", query=f"&plan={plan.id}") == (200, {"text": PLAN})

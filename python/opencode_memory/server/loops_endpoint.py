@@ -94,6 +94,11 @@ class LoopsEndpoint:
             case {"plan": str(id_), "action": "approve", "mode": str(mode)} if mode in list(Mode):
                 found = Plans(store, project).get(id_)
                 folder = Path(found.directory or directory)
+                if not folder.is_absolute():
+                    # A relative path would be one in the server's own folder.
+                    raise InvalidInputError(
+                        "directory: the plan names no folder, so give the absolute path of one", field="directory"
+                    )
                 plan = approve_plan(
                     store, found, Mode(mode), directory=folder, by="dialog", config=self._state.config, at=at
                 )
