@@ -143,6 +143,6 @@ def test_file_that_cannot_grow_in_the_middle_of_a_write_keeps_its_old_version(
         check=False,
         cwd=tests,
     )
-    assert done.stdout.strip() in ("OSError", "StorageError"), done
+    assert done.stdout.strip() in ("OSError", "FolderError"), done
     assert file.read_bytes() == OLD
     assert [left.name for left in file.parent.iterdir() if left.name.startswith(".MEMORY")] == []

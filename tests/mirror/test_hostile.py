@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_memory import MemoryStore
 from opencode_memory.errors import BusyError, StorageError
 from opencode_memory.memory_file import confined
 from opencode_memory.mirror.page import read_page
@@ -124,6 +125,19 @@ def test_full_disk_of_the_store_loses_nothing(scene: Scene, monkeypatch: pytest.
     assert (path.read_bytes(), "The port is 7000" in scene.texts()) == (before, True)
     report = scene.sync()
     assert (report.problem, report.applied, report.unclear) == (None, (), ())
+
+
+def test_error_of_the_store_is_no_problem_of_the_folder(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: object, **_fields: object) -> None:
+        raise StorageError("cannot write store.db: No space left on device", path="store.db")
+
+    scene.replace("5128", "7000")
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryStore, "edit", fail)
+        with pytest.raises(StorageError, match=r"store\.db"):
+            scene.sync()
+    assert [change.name for change in scene.sync().applied] == [scene.file("port").name]
+    assert "The port is 7000" in scene.texts()
 
 
 def test_file_that_is_edited_while_it_is_written_keeps_the_edit(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from opencode_memory import MemoryStore
+from opencode_memory import ConflictError, MemoryStore, RememberResult
 from opencode_memory.learning.review import accept, reject
 from opencode_memory.memory_file import ChangedBy
 from opencode_memory.mirror import Kind, MirrorReport
@@ -79,6 +80,23 @@ def test_accepted_edit_supersedes_the_memory_and_keeps_its_file(branches: Scene)
     [path] = [path for path in branches.files() if "port" in path.read_text()]
     assert f"id: {memory.id}" in path.read_text()
     assert branches.sync().written == ()
+
+
+def test_refused_proposal_does_not_stop_the_others(branches: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember = MemoryStore.remember
+
+    def refuse_one(store: MemoryStore, content: str, **fields: Any) -> RememberResult:
+        if "7000" in content:
+            raise ConflictError("another process was faster")
+        return remember(store, content, **fields)
+
+    branches.git("checkout", "--quiet", "other")
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryStore, "remember", refuse_one)
+        report = branches.sync()
+    assert report.problem is None
+    assert "another process was faster" in [change.reason for change in report.proposed]
+    assert [text for text in branches.texts(Status.CANDIDATE) if "ship" in text] == ["Deploy with make ship."]
 
 
 def test_rejected_text_is_not_proposed_again(branches: Scene) -> None:

@@ -24,6 +24,10 @@ _SUFFIX: Final = ".opencode-memory"
 _ABANDONED_SECONDS: Final = 3600
 
 
+class FolderError(StorageError):
+    """The file system refuses in a folder that is not trusted, so an error of the store is told apart from it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A file that was read.
@@ -39,21 +43,21 @@ class Found:
 
 @contextmanager
 def refusals(path: Path, verb: str) -> Iterator[None]:
-    """Turn errors of the file system into ``StorageError``.
+    """Turn errors of the file system into ``FolderError``.
 
     Args:
         path: The path for the message.
         verb: What was attempted, for the message.
 
     Raises:
-        StorageError: The file system refuses.
+        FolderError: The file system refuses.
     """
     try:
         yield
     except (ConflictError, StorageError):
         raise
     except OSError as error:
-        raise StorageError(f"cannot {verb} {path}: {error.strerror or error}", path=str(path)) from error
+        raise FolderError(f"cannot {verb} {path}: {error.strerror or error}", path=str(path)) from error
 
 
 @contextmanager

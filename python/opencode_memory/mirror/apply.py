@@ -112,10 +112,11 @@ class Proposals:
         if isinstance(text, str) and version is not None and not dry_run:
             try:
                 id_ = self._remember(text, version, change)
-            except InvalidInputError as error:
-                reason = str(error)
+                status = self._store.get(id_).status
+            except (InvalidInputError, ConflictError, NotFoundError) as error:
+                id_, reason = change.id, str(error)
             else:
-                if self._store.get(id_).status is not Status.CANDIDATE:
+                if status is not Status.CANDIDATE:
                     outcome.owners[change.name] = id_
                     return
                 outcome.held[change.name] = id_

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, NotFoundError, StorageError
+from opencode_memory.memory_file.confined import FolderError
 from opencode_memory.memory_file.git_state import NO_REPOSITORY, Head, read_head, unfinished_operation
 from opencode_memory.memory_file.origin import ChangedBy
 from opencode_memory.memory_file.selection import may_be_shown
@@ -132,7 +133,7 @@ def sync(
                     is_complete = _write(run, folder, listing, most_files=most_files, rewrites=rewrites)
                 if place.project is not None:
                     team = read_team(store, place, team, run.done, at=at, dry_run=dry_run)
-        except (ConflictError, StorageError) as error:
+        except (ConflictError, FolderError) as error:
             run.problem = str(error)
         if not dry_run and (record is not None or run.problem is None):
             # After a problem, changes may be left that came with a move of HEAD. They must still be found.
