@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from opencode_memory.server import mcp_endpoint
 from opencode_memory.server.client_project import Described
 from opencode_memory.server.web import MCP, WebApp, build_app
 from support.mcp import TOKEN, World
@@ -69,6 +70,15 @@ def test_session_has_no_stream_and_can_be_ended(wire: Wire) -> None:
     assert (stream.status, stream.headers["allow"]) == (405, "POST, DELETE")
     assert wire.request("DELETE", "/mcp", mcp_session_id="known").status == 200
     assert wire.call("memory_status", **in_session("known")).status == 404
+
+
+def test_session_that_was_used_last_is_not_the_one_to_be_evicted(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mcp_endpoint, "_MOST_SESSIONS", 2)
+    used, unused = wire.begin(), wire.begin()
+    wire.call("kv_delete", {"key": "none"}, mcp_session_id=used)
+    newest = wire.begin()
+    described = wire.app.handover._describe()[MCP]
+    assert (used in described, unused in described, newest in described) == (True, False, True)
 
 
 def test_sessions_are_described_for_the_next_server(world: World, wire: Wire, folder: str) -> None:

@@ -63,7 +63,7 @@ class McpEndpoint:
         self._projects = calls.projects
         self._projects.adopt(adopted)
         self._adopted = self._projects.adopted
-        # The time of the last request that the SDK accepted; a session has none before its first request.
+        # The time of the last request that the SDK accepted, oldest first; a session has none before its first request.
         self._sessions: OrderedDict[str, float] = OrderedDict()
         self._in_flight = InFlight()
         self._draining = False
@@ -168,6 +168,7 @@ class McpEndpoint:
                     self._sessions.pop(session, None)
                 elif session is not None and session in self._sessions and not failed:
                     self._sessions[session] = time.monotonic()
+                    self._sessions.move_to_end(session)
                 elif session is None and not failed:
                     begun = _session_of(message.get("headers", ()))
             elif begun is not None and b'"result"' in message.get("body", b""):
