@@ -110,7 +110,20 @@ def decide(
     before = find_found_before(past) if request.summary else ()
     begins = NO_BRIEF
     if not has_brief:
-        begins = _brief(store, request, brief, in_sight, before, hits, found, budget, cache(count), at)
+        wanted = Wanted(
+            project=request.project,
+            # In the order of the hits, because the brief also serves later messages about the same part of the project.
+            near={hit.memory.id: 1 - place / POOL for place, hit in enumerate(hits)},
+            query=query_of(request.text) or query_of(request.summary),
+            known=in_sight,
+            found_before=before,
+            loaded=read_statements(request.find_loaded()),
+            session=request.session,
+            visible=request.visible,
+        )
+        beside = Group(FOUND, found.memories, before=found.before)
+        tokens = brief.subagent_tokens if request.is_subagent else brief.max_tokens
+        begins = _brief(store, wanted, beside, tokens=tokens, room=budget, count=cache(count), at=at)
     in_full = {memory.id for memory in begins.full}
     group = Group(FOUND, tuple(one for one in found.memories if one.id not in in_full), before=found.before)
     further = _group_further(found, begins, seen) if group.memories else None
@@ -215,38 +228,34 @@ def _group_further(found: _Found, begins: Brief, seen: Sequence[Decision]) -> Gr
 
 def _brief(
     store: MemoryStore,
-    request: Request,
-    config: BriefConfig,
-    in_sight: InSight,
-    before: tuple[str, ...],
-    hits: Sequence[Hit],
-    found: _Found,
+    wanted: Wanted,
+    beside: Group,
+    *,
+    tokens: int,
     room: int,
     count: Callable[[str], int],
     at: datetime,
 ) -> Brief:
-    wanted = Wanted(
-        project=request.project,
-        # The order of the hits, because the brief also serves the later messages about the same part of the project.
-        near={hit.memory.id: 1 - place / POOL for place, hit in enumerate(hits)},
-        query=query_of(request.text) or query_of(request.summary),
-        known=in_sight,
-        found_before=before,
-        loaded=read_statements(request.find_loaded()),
-        session=request.session,
-        visible=request.visible,
-    )
-    budget = config.subagent_tokens if request.is_subagent else config.max_tokens
+    """Render the brief, without lines of memories that follow in full beside the message.
+
+    Args:
+        store: The store.
+        wanted: What the brief is for.
+        beside: The memories that were found for the message.
+        tokens: Budget of the brief.
+        room: Budget of the memories beside the message.
+        count: Counts the tokens of a text.
+        at: The current time.
+    """
     entries = collect_entries(store, wanted, at=at)
-    first = fit_brief(entries, wanted.lines, budget=budget, count=count, at=at)
-    _, fitting = fit_groups((Group(FOUND, found.memories, before=found.before),), room, count, at)
+    first = fit_brief(entries, wanted.lines, budget=tokens, count=count, at=at)
+    _, fitting = fit_groups((beside,), room, count, at)
     leaves_brief = {id_ for group in (FOUND_BEFORE, OTHERS) for id_ in first.groups.get(group, ())}
-    beside = leaves_brief.intersection(memory.id for memory in fitting)
-    if not beside:
+    left_out = leaves_brief.intersection(memory.id for memory in fitting)
+    if not left_out:
         return first
-    # A memory that follows beside the message needs no line in the brief.
-    entries = [entry for entry in entries if entry.memory.id not in beside]
-    return fit_brief(entries, wanted.lines, budget=budget, count=count, at=at)
+    entries = [entry for entry in entries if entry.memory.id not in left_out]
+    return fit_brief(entries, wanted.lines, budget=tokens, count=count, at=at)
 
 
 def _is_of(memory: Memory, request: Request) -> bool:
