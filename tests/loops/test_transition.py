@@ -183,6 +183,18 @@ def test_finish_completes_the_loop() -> None:
     assert (move.kind, move.loop.state, move.loop.reason) == (None, LoopState.COMPLETED, "done on branch loop/parser")
 
 
+@pytest.mark.parametrize("audits", [True, False])
+def test_section_is_not_skipped_when_a_loop_is_resumed_at_a_limit(audits: bool) -> None:
+    def succeed(loop: Loop) -> Move:
+        return audited(loop=loop) if audits else after(StepKind.CHECK, loop, exit=0, tree="t1")
+
+    at_limit = replace(LOOP, sections=3, section=1, iteration=15, audits=audits)
+    rested = succeed(at_limit)
+    assert (rested.kind, rested.loop.rest, rested.loop.section) == (None, Rest.LIMIT, 1)
+    resumed = replace(resume(rested.loop), limits=replace(LOOP.limits, iterations=20))
+    assert (succeed(resumed).kind, succeed(resumed).loop.section) == (StepKind.CODE, 2)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

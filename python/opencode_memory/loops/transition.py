@@ -139,7 +139,7 @@ def _after_clean(loop: Loop, why: str) -> Move:
         # A complaint of the final check stays, because the checks and audits before it succeed each time.
         loop = replace(loop, trouble=None, stalls=0)
     if loop.section < loop.sections:
-        return _code(replace(loop, section=loop.section + 1, clean_audits=0), f"{why}; the next section follows")
+        return _code(loop, f"{why}; the next section follows", section=loop.section + 1)
     if loop.audits and loop.clean_audits < loop.min_audits:
         return Move(loop=loop, kind=StepKind.AUDIT, why=f"{why}; {loop.min_audits} audits are required")
     return Move(loop=loop, kind=StepKind.FINAL_CHECK, why=why)
@@ -154,11 +154,14 @@ def _code_again(loop: Loop, trouble: Trouble, why: str) -> Move:
     return _code(loop, why)
 
 
-def _code(loop: Loop, why: str) -> Move:
-    """Begin a coding step, unless a limit is reached."""
+def _code(loop: Loop, why: str, *, section: int | None = None) -> Move:
+    """Begin a coding step, for the next section if one is given, unless a limit is reached."""
     limit = reached_limit(loop)
     if limit is not None:
+        # The loop stays in its section, because the same step leads here again when the loop is resumed.
         return _rest(loop, Rest.LIMIT, f"{limit} ({why})")
+    if section is not None:
+        loop = replace(loop, section=section, clean_audits=0)
     return Move(loop=replace(loop, iteration=loop.iteration + 1), kind=StepKind.CODE, why=why)
 
 
