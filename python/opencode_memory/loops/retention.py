@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError
 from opencode_memory.loops.documents import EVENT, FOLDER, LEASE, LOOP, REPORT, RUN, SESSION, STEP, folder_name
@@ -14,6 +15,9 @@ from opencode_memory.store.documents import Change
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
+
+_MOST_AT_ONCE: Final = 500
+"""Number of records that one transaction deletes. A long loop has more than the store changes at once."""
 
 
 def forget_old_loops(store: MemoryStore, *, before: datetime) -> int:
@@ -26,19 +30,21 @@ def forget_old_loops(store: MemoryStore, *, before: datetime) -> int:
 
 
 def _forget(store: MemoryStore, loop: Loop) -> bool:
+    unchanged = Change(kind=LOOP, name=loop.id, expected=loop.revision)
+    records = list(_deletions(store, loop))
     try:
-        store.documents.write(_deletions(store, loop))
+        for start in range(0, len(records), _MOST_AT_ONCE):
+            store.documents.write([unchanged, *records[start : start + _MOST_AT_ONCE]])
+        # At last, so that the next run finds the rest if the process dies meanwhile.
+        store.documents.write([replace(unchanged, deletes=True)])
     except ConflictError:
         return False
     return True
 
 
 def _deletions(store: MemoryStore, loop: Loop) -> Iterator[Change]:
+    """Yield the deletions of all records of a loop but its own. The steps are last, because they name the sessions."""
     documents = store.documents
-    yield Change(kind=LOOP, name=loop.id, expected=loop.revision, deletes=True)
-    for kind in (STEP, EVENT, REPORT):
-        for document in documents.list(kind, prefix=f"{loop.id}/"):
-            yield Change(kind=kind, name=document.name, expected=document.version, deletes=True)
     sessions = [step.session for step in Loops(store).steps(loop.id) if step.session]
     named = [(LEASE, loop.id), (RUN, loop.id), *((SESSION, session) for session in sessions)]
     for kind, name in named:
@@ -47,3 +53,6 @@ def _deletions(store: MemoryStore, loop: Loop) -> Iterator[Change]:
     folder = documents.get(FOLDER, folder_name(loop.directory))
     if folder is not None and folder.body == {"loop": loop.id}:
         yield Change(kind=FOLDER, name=folder.name, expected=folder.version, deletes=True)
+    for kind in (EVENT, REPORT, STEP):
+        for document in documents.list(kind, prefix=f"{loop.id}/"):
+            yield Change(kind=kind, name=document.name, expected=document.version, deletes=True)
