@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.entities.forge import home_of
@@ -23,6 +24,7 @@ from opencode_memory.forges.item import Item, Reference, parse_reference
 from opencode_memory.forges.programs import TokenFinder, ask_program
 from opencode_memory.forges.wire import find_path
 from opencode_memory.models import Memory, Scope
+from opencode_memory.store.pages import list_all
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_duration
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from opencode_memory.config.forge import ForgeConfig
     from opencode_memory.store.memory_store import MemoryStore
 
-_PAGE: Final = 500
 _MOST_LOOKED_AT: Final = 20_000
 _SLOWER: Final = 7
 """Closed and missing items are fetched so many times more seldom than open ones."""
@@ -249,16 +250,12 @@ class Enricher:
         return Batch(results=tuple(results), problems=problems, failed=failed)
 
     def _find_references(self, project: str | None) -> Iterator[Reference]:
-        for offset in range(0, _MOST_LOOKED_AT, _PAGE):
-            page = self._store.list(scope=Scope.owned_by(project), limit=_PAGE, offset=offset)
-            for memory in page:
-                # The title of an issue may name any other. Only what the user's memories name is fetched.
-                for name in () if memory.is_from_forge else memory.entities:
-                    reference = parse_reference(name)
-                    if reference is not None and self.forges.may_ask(reference.host):
-                        yield reference
-            if len(page) < _PAGE:
-                return
+        for memory in islice(list_all(self._store, scope=Scope.owned_by(project)), _MOST_LOOKED_AT):
+            # The title of an issue may name any other. Only what the user's memories name is fetched.
+            for name in () if memory.is_from_forge else memory.entities:
+                reference = parse_reference(name)
+                if reference is not None and self.forges.may_ask(reference.host):
+                    yield reference
 
     def _is_due(self, reference: Reference, at: datetime, *, has_fact: bool) -> bool:
         known = self._cache.get(reference.name)
