@@ -23,6 +23,7 @@ from opencode_memory.learning.extraction import (
 )
 from opencode_memory.learning.extraction.events import LONGEST_TEXT, Compaction, Event, ToolCall, truncate
 from opencode_memory.learning.extraction.feedback import extract_from_refusal
+from opencode_memory.learning.extraction.languages.cues import MEASURED
 from support.learning import LEDGER, agent, bash, edit, fail, find_candidates, refuse, user
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer of the process's own time")
@@ -63,7 +64,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "of_agent": findings.extract_from_agent,
     "takes_back": statements.is_retraction,
     "plays_a_role": lambda text: statements.is_role_play(text, before=True),
-    "of_feedback": lambda text: extract_from_refusal(text, "bash npm install"),
+    "of_feedback": lambda text: extract_from_refusal(text, "bash npm install", MEASURED),
     "resolutions": lambda text: blockers.find_resolutions(text, [blockers.OpenBlocker("t", "waiting for credentials")]),
     "complaint": problems.find_complaint,
     "normalised": commands.normalise_command,

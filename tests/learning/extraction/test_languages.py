@@ -13,8 +13,11 @@ import pytest
 from benches.quality.labelled_sessions import FOLDER
 from opencode_memory.config.settings import LEARNING_LANGUAGES, SETTINGS
 from opencode_memory.learning.extraction.candidate import Candidate
+from opencode_memory.learning.extraction.events import Feedback, Message, SessionInfo
 from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, read_cues
 from opencode_memory.learning.extraction.languages.recognition import recognise
+from opencode_memory.learning.extraction.session import Known, step
+from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.learning.extraction.statements import Context, extract_from_user, is_retraction
 from opencode_memory.models import Category
 
@@ -46,6 +49,23 @@ def test_each_lasting_sentence_is_one_statement_in_its_own_words(code: str) -> N
         assert found.evidence == text
         assert found.is_persons
         assert not found.is_weak
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_reason_of_a_refusal_is_read_in_the_languages_that_are_switched_on(code: str) -> None:
+    text = sentences(code, lasting=True)[0]
+    message = Message(
+        id="m1", at_ms=0, events=(Feedback(tool="bash", input={"command": "make"}, text=text),), digest=""
+    )
+
+    def read(*languages: str) -> list[str]:
+        known = Known(languages=frozenset(languages))
+        state, _ = step(SessionInfo(id="s"), SessionState(), message, known)
+        return [candidate.content for candidate in state.pending]
+
+    [content] = read(code)
+    assert content in text
+    assert read(ENGLISH) == []
 
 
 @pytest.mark.parametrize("code", CODES)

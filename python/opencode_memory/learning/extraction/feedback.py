@@ -11,14 +11,16 @@ from opencode_memory.learning.extraction.statements import Context, extract_from
 from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
 
 
-def extract_from_refusal(text: str, action: str) -> tuple[Candidate, ...]:
+def extract_from_refusal(text: str, action: str, languages: frozenset[str]) -> tuple[Candidate, ...]:
     """Return the lasting statements of a refusal: those of any message, and the tool that the person wants instead.
 
     Args:
         text: The user's reason.
         action: The refused tool call.
+        languages: Codes of the languages that are learned from.
     """
-    found = [candidate for candidate in extract_from_user(text, Context(action)) if not candidate.is_weak]
+    before = Context(action, languages=languages)
+    found = [candidate for candidate in extract_from_user(text, before) if not candidate.is_weak]
     if not found:
         sentences = split_sentences(extract_typed_prose(text))
         corrected = (find_correction(sentence, action, is_denied=True) for sentence in sentences)

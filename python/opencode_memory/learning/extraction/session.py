@@ -149,7 +149,8 @@ def _process_event(
             return _process_agent_text(state, event.text)
         case Feedback():
             action = f"{event.tool} {event.input.get('command', '')}"
-            return replace(state, action=action), () if info.parent else extract_from_refusal(event.text, action)
+            found = () if info.parent else extract_from_refusal(event.text, action, known.languages)
+            return replace(state, action=action), found
         case ToolCall():
             return _process_tool_call(info, state, event)
         case Compaction() if not info.parent and not state.pretending:
