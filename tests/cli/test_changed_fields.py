@@ -34,6 +34,12 @@ def test_edit_of_fields_is_described(cli: CommandLine, arguments: tuple[str, ...
     assert f"edited 1  {fields}"[:60] in newest
 
 
+def test_lines_that_begin_with_dashes_are_shown(cli: CommandLine) -> None:
+    memory = cli.remember("Options of the release:\n--force is forbidden")
+    cli.ok("edit", memory, "Options of the release:\n++force is allowed")
+    assert last_lines(cli, memory) == ["---force is forbidden", "+++force is allowed"]
+
+
 def test_edit_of_text_and_fields_shows_both(cli: CommandLine) -> None:
     memory = cli.remember("Deploy on Thursdays.")
     cli.ok("edit", memory, "Deploy on Fridays.", "-t", "ci")

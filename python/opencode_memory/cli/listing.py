@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -32,6 +31,7 @@ from opencode_memory.errors import NotFoundError
 from opencode_memory.models import ALL_PROJECTS, Category, HistoryEntry, Status, Turn
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import short_id
+from opencode_memory.text.line_diff import compare_lines
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -190,10 +190,9 @@ def history(run: Invocation, *, id: str) -> None:
 
 
 def _diff_lines(entry: HistoryEntry) -> Iterator[str]:
-    before = entry.before.content.splitlines() if entry.before else []
-    after = entry.after.content.splitlines() if entry.after else []
-    if entry.before is not None and entry.after is None:
+    if entry.after is None:
         return
-    for line in difflib.unified_diff(before, after, lineterm="", n=0):
-        if not line.startswith(("---", "+++", "@@")):
-            yield line
+    before = entry.before.content if entry.before else ""
+    for sign, line in compare_lines(before, entry.after.content):
+        if sign != " ":
+            yield f"{sign}{line}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any, Final
 from opencode_memory.errors import ConflictError, NotFoundError
 from opencode_memory.models import Category, HistoryEntry, Hit, Memory, Status
 from opencode_memory.server.pages.asked import FILTERS, Asked, Page, project_names
+from opencode_memory.text.line_diff import compare_lines
 
 _PAGE: Final = 50
 _HITS: Final = 30
@@ -75,13 +75,11 @@ def show_memory(asked: Asked) -> Page:
 
 def compare(entry: HistoryEntry) -> Iterator[Line]:
     """Yield the lines of a text that a change removed and added."""
-    before = entry.before.content.splitlines() if entry.before else []
-    after = entry.after.content.splitlines() if entry.after else []
-    if before == after:
-        return
-    for line in difflib.ndiff(before, after):
-        if line[:1] in "+- ":
-            yield Line(sign=line[:1], text=line[2:])
+    before = entry.before.content if entry.before else ""
+    after = entry.after.content if entry.after else ""
+    lines = [Line(sign=sign, text=line) for sign, line in compare_lines(before, after)]
+    if any(line.sign != " " for line in lines):
+        yield from lines
 
 
 def _find_later(asked: Asked, memory: Memory | None) -> Memory | None:
