@@ -82,6 +82,15 @@ def test_edit_accepts_other_words(press: Press, store: MemoryStore, monkeypatch:
     assert len(waiting(store)) == 2
 
 
+def test_refused_words_do_not_end_the_review(
+    press: Press, store: MemoryStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(click, "edit", lambda text: "word " * 30_000)
+    done = press("e", "j", "a", "q")
+    assert (len(done.accepted), len(waiting(store))) == (1, 2)
+    assert "at most 100000" in capsys.readouterr().out
+
+
 def test_undo_of_an_accepted_replacement_restores_both(press: Press, store: MemoryStore) -> None:
     old = store.remember("Answer in two words.", category="directive").id
     agent = {"category": "directive", "trust": "agent", "status": "candidate"}

@@ -11,7 +11,7 @@ import click
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.memories import format_facts
 from opencode_memory.cli.output import bold, dim
-from opencode_memory.errors import ConflictError, NotFoundError
+from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.learning.rejections import undo_operation
 from opencode_memory.learning.review import accept, is_waiting, reject
 from opencode_memory.models import Memory, ScopeKind
@@ -80,7 +80,7 @@ def decide_each(
             writes = store.in_one_operation()
             try:
                 said = _decide(writes, memory, key, done)
-            except (ConflictError, NotFoundError) as error:
+            except (ConflictError, InvalidInputError, NotFoundError) as error:
                 said = f"{error}. {_KEYS}"
                 _read_again(store, left, place)
             if said:
