@@ -4,6 +4,7 @@
 //! Refuses to understand grammar. A statement is a list of words with roles, found by short lists of cues.
 
 use super::super::stop_words::is_stop_word;
+use super::behaviour::says_changed;
 use super::cues::{
     ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, FOREIGN, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS,
     SCOPE, STRONG, SUBJECT_ENDS, TASKS, TENTATIVE, WEAK, WISHES,
@@ -90,7 +91,7 @@ impl Claim {
             words.iter().any(|word| matches!(word.text.as_str(), "always" | "only" | "every" | "must" | "should"));
         let moves =
             rejects_next && words.iter().any(|word| MOVES.contains(&word.text.as_str()) && word.role == Role::Dropped);
-        let cue = if has(STRONG) || rejects_before || moves {
+        let cue = if says_changed(&words) || rejects_before || moves {
             Cue::Strong
         } else if has(WEAK) {
             Cue::Weak

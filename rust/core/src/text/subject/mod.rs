@@ -8,6 +8,7 @@
 //! statements only contradict each other. Invariants: a statement is unrelated to itself, and a statement that asks,
 //! guesses or adds replaces nothing.
 
+mod behaviour;
 mod change;
 mod claim;
 mod cues;

@@ -242,6 +242,25 @@ fn an_additional_rule_neither_replaces_nor_hides_the_earlier_one() {
 }
 
 #[test]
+fn a_description_of_what_a_program_does_is_no_change() {
+    let pairs = [
+        ("The search falls back to the old endpoint.", "The webhook falls back to the old endpoint."),
+        ("The tax service runs as its own container.", "The tax service falls back to the old endpoint."),
+        ("The loader reads its settings from the environment.", "The loader falls back to config.json."),
+        ("The invoice job runs nightly.", "The invoice job redirects back to the cart."),
+        ("The tax service runs as its own container.", "The tax service replaces commas with dots."),
+        ("The invoice job runs nightly.", "The invoice job logs deprecated fields."),
+    ];
+    assert_stay(&pairs, None);
+    let corrections = [
+        ("The API listens on port 9090.", "The API is back to port 8080."),
+        ("We install packages with pnpm.", "We went back to npm to install packages."),
+        ("The REST API is the public interface.", "The REST API is deprecated, the public interface is GraphQL."),
+    ];
+    assert_replaced(&corrections, None);
+}
+
+#[test]
 fn a_rule_for_the_future_gives_the_new_value() {
     let corrections = [
         ("We use npm for all scripts.", "Use pnpm instead of npm."),
