@@ -241,6 +241,16 @@ def test_due_reminders_and_reviews_come_first_with_their_ids(store: MemoryStore)
     assert not {"reminders", "reviews"} & set(brief(store).groups)
 
 
+def test_due_reminder_of_an_earlier_statement_is_shown(store: MemoryStore) -> None:
+    due = NOW - timedelta(days=2)
+    earlier = remember(store, "We decided to use Postgres for the archive service.", "decision", days=9, remind_at=due)
+    later = remember(store, "We decided to use NATS for the archive service.", "decision", days=1)
+    found = brief(store)
+    assert found.groups["reminders"] == (earlier,)
+    assert found.groups["decisions"] == (later,)
+    assert found.before.keys() == {later}
+
+
 LONG = "Handlers wrap their errors in AppError and log them once. " + "The wrapper keeps the cause of the error. " * 12
 """A rule of 560 bytes."""
 

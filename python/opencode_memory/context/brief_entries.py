@@ -72,7 +72,7 @@ class Wanted:
 
 def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list[Entry]:
     """Return the entries of a brief: by group, then by worth."""
-    folded = _fold(store, _read(store, wanted, at))
+    folded = _fold(store, _read(store, wanted, at), at)
     before = {one.memory.id: one.before for one in folded}
     memories = [one.memory for one in folded if _may_show(one.memory, wanted)]
     useful = store.ledger.usefulness([memory.id for memory in memories])
@@ -132,10 +132,15 @@ def _may_read(memory: Memory, project: str | None, at: datetime) -> bool:
     return memory.status is Status.ACTIVE and memory.project in {None, project} and not memory.is_expired(at)
 
 
-def _fold(store: MemoryStore, memories: Sequence[Memory]) -> list[Folded]:
-    """Fold earlier statements into later ones, also of memories that are not among the newest."""
+def _fold(store: MemoryStore, memories: Sequence[Memory], at: datetime) -> list[Folded]:
+    """Fold earlier statements into later ones, also of memories that are not among the newest.
+
+    An earlier statement that is due keeps its own entry. Otherwise nobody would see its reminder, and end it.
+    """
     later = store.later([memory.id for memory in memories])
-    return fold(memories, store.earlier([memory.id for memory in (*memories, *later)]), others=later)
+    folded = fold(memories, store.earlier([memory.id for memory in (*memories, *later)]), others=later)
+    shown = {one.memory.id for one in folded}
+    return [*folded, *(Folded(memory) for memory in memories if memory.id not in shown and _find_due_group(memory, at))]
 
 
 def _may_show(memory: Memory, wanted: Wanted) -> bool:
@@ -164,10 +169,8 @@ def _group(
     was_found: bool,
     at: datetime,
 ) -> str:
-    if memory.remind_at is not None and memory.remind_at <= at:
-        return "reminders"
-    if memory.review_after is not None and memory.review_after <= at:
-        return "reviews"
+    if due := _find_due_group(memory, at):
+        return due
     # A correction is often stored as a fact. It governs work like the rule that it changes.
     categories = _categories(memory, before)
     if Category.DIRECTIVE in categories:
@@ -185,6 +188,12 @@ def _group(
     if is_newest and memory.category is Category.PLAN and at - memory.time <= timedelta(days=_PLAN_DAYS):
         return "plans"
     return "project" if memory.topic == FACT_SHEET else OTHERS
+
+
+def _find_due_group(memory: Memory, at: datetime) -> str | None:
+    if memory.remind_at is not None and memory.remind_at <= at:
+        return "reminders"
+    return "reviews" if memory.review_after is not None and memory.review_after <= at else None
 
 
 def _categories(memory: Memory, before: Iterable[Memory]) -> set[Category]:
