@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from opencode_memory import ConflictError, InvalidInputError, MemoryStore
 from opencode_memory.exchange import export_memories, import_memories
+from opencode_memory.text.clock import to_ms
 from opencode_memory.text.formatting import short_id
 from support.stores import DAY_MS, NOW_MS, open_store, set_clock, texts
 
@@ -28,6 +30,18 @@ def test_reminder_is_due_from_its_moment_on(store: MemoryStore) -> None:
     assert store.reminders.due() == []
     set_clock(store, NOW_MS + DAY_MS)
     assert texts(store.reminders.due()) == ["Rotate the key of the gateway"]
+
+
+def test_reminder_keeps_its_time_of_day_when_clocks_change(tmp_path: Path) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    first = datetime(2026, 10, 21, tzinfo=berlin)
+    store = open_store(tmp_path / "zoned", project="app", zone=berlin, clock_ms=to_ms(first))
+    id = store.remember("Write the report", remind_at=first, remind_every=7).id
+    moments = []
+    for weeks in (0, 1, 23):
+        set_clock(store, to_ms(first + weeks * 7 * DAY))
+        moments.append(store.reminders.advance(id).remind_at)
+    assert moments == [first + weeks * 7 * DAY for weeks in (1, 2, 24)]
 
 
 def test_longest_due_comes_first_and_other_projects_stay_out(store: MemoryStore) -> None:

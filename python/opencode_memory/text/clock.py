@@ -136,6 +136,20 @@ def age(moment: datetime, *, at: datetime) -> str:
     return f"{count} {unit}{plural} ago" if seconds > 0 else f"in {count} {unit}{plural}"
 
 
+def add_days(moment: datetime, days: int, *, zone: tzinfo | None = None) -> datetime:
+    """Return the same time of another day, also if clocks are put forward or back between both.
+
+    Args:
+        moment: A time.
+        days: Number of days.
+        zone: Zone of the time of day; None for the zone of this machine.
+
+    Raises:
+        OverflowError: The time is outside of the calendar.
+    """
+    return _in_utc(moment.astimezone(zone).replace(tzinfo=None) + timedelta(days=days), zone)
+
+
 def _iso_day(text: str) -> date | None:
     try:
         return date.fromisoformat(text)

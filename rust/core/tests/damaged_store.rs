@@ -310,7 +310,7 @@ fn reminder_with_a_damaged_interval_is_refused() {
         change_rows(dir.path(), &set);
         let engine = open(dir.path());
         let id = &engine.due(&Scope::Everything, 1).expect("what is due")[0].id;
-        let error = engine.advance_reminder(id).expect_err("no such interval");
+        let error = engine.advance_reminder(id, None).expect_err("no such interval");
         assert!(error.to_string().starts_with("remind_every: "), "{error}");
     }
 }

@@ -31,11 +31,12 @@ impl Engine {
         Ok(found)
     }
 
-    /// End a reminder that was seen: one that repeats moves to its next time in the future, another one is removed.
+    /// End a reminder that was seen: one that repeats moves to its next time, another one is removed. The caller knows
+    /// the time zone in which its days are counted.
     ///
     /// # Errors
     /// [`Error::Conflict`] if the memory has no reminder, or one that is not due yet.
-    pub fn advance_reminder(&self, id: &str) -> Result<Memory> {
+    pub fn advance_reminder(&self, id: &str, next_ms: Option<i64>) -> Result<Memory> {
         let now_ms = self.enter()?.clock.now_ms();
         let held = self.get(id)?;
         match held.remind_at {
@@ -43,11 +44,10 @@ impl Engine {
             Some(at) if at > now_ms => {
                 Err(Error::Conflict(format!("the reminder of memory {} is not due yet", held.id)))
             }
-            Some(at) => {
+            Some(_) => {
                 // A damaged row may have any interval.
                 validate::schedule((held.remind_at, held.remind_every), (None, None))?;
-                let next = held.remind_every.map(|days| next_time(at, days, now_ms));
-                self.edit(&held.id, Patch { remind_at: Some(next), ..Patch::default() })
+                self.edit(&held.id, Patch { remind_at: Some(next_ms), ..Patch::default() })
             }
         }
     }
@@ -66,22 +66,5 @@ pub(super) fn set(memory: &mut Memory, patch: &Patch) -> Result<()> {
 pub(super) fn review_again(memory: &mut Memory, now_ms: i64) {
     if memory.review_after.is_some_and(|at| at <= now_ms) {
         memory.review_after = memory.review_every.map(|days| now_ms + days * DAY_MS);
-    }
-}
-
-/// The first time after `now_ms` that lies whole intervals after `at`.
-fn next_time(at: i64, days: i64, now_ms: i64) -> i64 {
-    let step = days * DAY_MS;
-    at + ((now_ms - at).div_euclid(step) + 1) * step
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn next_time_keeps_the_hour_and_skips_missed_ones() {
-        assert_eq!(next_time(1_000, 1, 1_000), 1_000 + DAY_MS);
-        assert_eq!(next_time(1_000, 7, 1_000 + 20 * DAY_MS), 1_000 + 21 * DAY_MS);
     }
 }

@@ -166,8 +166,8 @@ impl Engine {
         Ok((merged.memories, clashes))
     }
 
-    fn advance_reminder<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyAny>> {
-        let memory = self.run(py, || self.core.advance_reminder(id))?;
+    fn advance_reminder<'py>(&self, py: Python<'py>, id: &str, next_ms: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
+        let memory = self.run(py, || self.core.advance_reminder(id, next_ms))?;
         convert::memory(py, &memory)
     }
 
