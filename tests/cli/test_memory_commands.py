@@ -152,6 +152,22 @@ def test_edit_opens_editor_and_rejects_unchanged_text(
     assert "not changed" in unchanged.err
 
 
+def test_text_that_was_stored_while_the_editor_was_open_stays(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_of_memory = cli.remember("Deploy on Thursdays.")
+
+    def edit(text: str) -> str:
+        cli.ok("edit", id_of_memory, "Deploy on Fridays.")
+        return text.replace("Thursdays", "Tuesdays")
+
+    monkeypatch.setattr("opencode_memory.cli.edit.edit_text", lambda text, **_: edit(text))
+    refused = cli("edit", id_of_memory, "--editor")
+    assert refused.code == 2
+    assert "Deploy on Tuesdays." in refused.err
+    assert cli.contents() == ["Deploy on Fridays."]
+
+
 @pytest.mark.parametrize(
     ("arguments", "instead"), [(("edit", "{}", "--editor"), "edit {} TEXT"), (("merge", "{}", "{}"), "--text TEXT")]
 )

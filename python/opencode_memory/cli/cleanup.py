@@ -105,7 +105,7 @@ def cleanup(
 
 def delete_matches(run: Invocation, request: CleanupRequest) -> int:
     """Delete the memories that meet all criteria, after the user confirmed."""
-    with run.open_store(creates_project=True) as store:
+    with run.open_store(creates_project=not request.dry_run) as store:
         found = list(_find_matches(store, run, request))
         if not run.out.as_json and found:
             print_list(run.out, found[:_SHOWN], at=run.started_at, with_project=False)

@@ -15,7 +15,7 @@ from opencode_memory.cli.curate import name_expired
 from opencode_memory.cli.editor import edit_text
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, id_argument, read_text
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import Category
 from opencode_memory.text.clock import parse_when
 from opencode_memory.text.formatting import short_id
@@ -90,7 +90,10 @@ def change(run: Invocation, request: EditRequest) -> None:
     with run.open_store() as store:
         changes = dict(request.changes)
         if request.in_editor:
-            changes["content"] = _edit_text(request.id, store.get(request.id).content)
+            shown = store.get(request.id).content
+            changes["content"] = _edit_text(request.id, shown)
+            if store.get(request.id).content != shown:
+                raise _changed_meanwhile(request.id, changes["content"])
         memory = store.edit(request.id, **changes)
     secrets = redact(changes.get("content", ""))[1]
     if run.out.as_json:
@@ -100,6 +103,12 @@ def change(run: Invocation, request: EditRequest) -> None:
     if secrets:
         run.out.line(f"Not stored, because it is secret: {', '.join(secrets)}.")
     name_expired(run, [memory])
+
+
+def _changed_meanwhile(id_: str, text: str) -> ConflictError:
+    error = ConflictError(f"memory {id_} got another text while the editor was open; yours was not stored:\n{text}")
+    error.hint = f"see the other one with opencode-memory show {id_}, then run the edit again"
+    return error
 
 
 def _parse_end(text: str, *, at: datetime) -> datetime:
