@@ -47,11 +47,14 @@ class Loading:
 
     def __init__(self, world: World) -> None:
         self.may_build = threading.Event()
+        self.fails = False
         self.statuses: list[int] = []
         calls = ToolCalls(world.state)
 
         def build() -> SdkSessions:
             assert self.may_build.wait(30)
+            if self.fails:
+                raise ImportError("no SDK")
             return load_sessions(calls, body_limit=10_000)
 
         self.endpoint = McpEndpoint(calls, LateSdk(build), {"adopted": None})
@@ -94,6 +97,22 @@ def test_recall_is_answered_before_the_sdk_is_imported(loading: Loading) -> None
             loading.may_build.set()
 
     anyio.run(ask)
+
+
+def test_request_for_the_sdk_is_refused_if_it_cannot_be_imported(loading: Loading) -> None:
+    loading.fails = True
+
+    async def ask() -> None:
+        async with anyio.create_task_group() as tasks:
+            with pytest.RaisesGroup(ImportError):
+                async with loading.endpoint.running():
+                    tasks.start_soon(loading.post, LIST)
+                    await anyio.wait_all_tasks_blocked()
+                    loading.may_build.set()
+                    await anyio.sleep_forever()
+
+    anyio.run(ask)
+    assert loading.statuses == [503]
 
 
 def test_request_for_the_sdk_waits_until_it_is_imported(loading: Loading) -> None:

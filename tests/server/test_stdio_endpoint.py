@@ -117,8 +117,9 @@ def test_client_that_comes_while_the_sdk_is_imported_waits(
 ) -> None:
     steps: list[str] = []
 
-    async def wait_for_sdk() -> None:
+    async def wait_for_sdk() -> bool:
         steps.append("the server has imported the SDK")
+        return True
 
     async def serve_client(*_: Any) -> None:
         steps.append("the client is served")

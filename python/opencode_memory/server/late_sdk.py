@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.to_thread
 
+from opencode_memory.server.server_tasks import refuse_failed
+
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
@@ -44,20 +46,29 @@ class LateSdk:
                 self._is_ending.set()
 
     async def _run(self) -> None:
-        sessions = await anyio.to_thread.run_sync(self._build)
-        async with sessions.running():
-            self._sessions = sessions
-            self._is_built.set()
-            await self._is_ending.wait()
+        try:
+            sessions = await anyio.to_thread.run_sync(self._build)
+            async with sessions.running():
+                self._sessions = sessions
+                self._is_built.set()
+                await self._is_ending.wait()
+            if not self._is_ending.is_set():
+                raise RuntimeError("the sessions of the SDK have ended")
+        finally:
+            self._sessions = None
+            self._is_built.set()  # Otherwise waiting requests would get no answer.
 
-    async def wait_built(self) -> None:
-        """Wait until the sessions are built."""
+    async def wait_built(self) -> bool:
+        """Wait until the sessions are built. Return whether they can be used."""
         await self._is_built.wait()
+        return self._sessions is not None
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, *, stateless: bool) -> None:
         """Handle a request as soon as the sessions are built; see ``SdkSessions.handle``."""
         await self.wait_built()
-        assert self._sessions is not None  # noqa: S101  built before the event is set
+        if self._sessions is None:
+            await refuse_failed(scope, send)
+            return
         await self._sessions.handle(scope, receive, send, stateless=stateless)
 
 

@@ -86,9 +86,9 @@ class McpEndpoint:
         """The number of known sessions."""
         return len(self._sessions) + len(self._adopted)
 
-    async def wait_complete(self) -> None:
-        """Wait until no request has to wait for the import of the SDK."""
-        await self._sdk.wait_built()
+    async def wait_complete(self) -> bool:
+        """Wait until no request has to wait for the import of the SDK. Return whether the SDK can be used."""
+        return await self._sdk.wait_built()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

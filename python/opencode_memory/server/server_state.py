@@ -14,6 +14,7 @@ from opencode_memory.embedding import find_model
 from opencode_memory.embedding.tokenization import Tokenization
 from opencode_memory.maintenance.health import check_health
 from opencode_memory.projects.resolver import ProjectResolver
+from opencode_memory.server.server_tasks import ServerTasks
 from opencode_memory.server.typed_texts import TypedTexts
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class ServerState:
         typed: What users typed in live sessions.
         operations: Operations that commands may delegate, by name. Each takes the store and a request of JSON values,
             and returns a result of JSON values; None if the command has to do it itself.
+        tasks: Know whether the tasks of a resident server run.
         projects: Finds the project of a client's folder.
     """
 
@@ -90,6 +92,7 @@ class ServerState:
     background: Background = field(default_factory=Background)
     typed: TypedTexts = field(default_factory=TypedTexts)
     operations: Mapping[str, Operation] = field(default_factory=dict)
+    tasks: ServerTasks = field(default_factory=ServerTasks)
     projects: ProjectResolver = field(init=False)
     _tokenization: Tokenization = field(default_factory=lambda: Tokenization(find_model().vocabulary))
 
@@ -144,8 +147,12 @@ class ServerState:
         self.store.recall(_WARM_UP_QUERY, limit=1, entity=_WARM_UP_QUERY, unasked=True)
 
     def health(self) -> Health:
-        """Check the store and the background process."""
+        """Check the store, the background process and the tasks of the server."""
         findings = check_health(self.store)
-        problems = [*self.background.problems(), *(finding.text for finding in findings if finding.is_problem)]
+        problems = [
+            *self.tasks.problems,
+            *self.background.problems(),
+            *(finding.text for finding in findings if finding.is_problem),
+        ]
         notes = [finding.text for finding in findings if not finding.is_problem]
         return Health(tuple(problems), tuple(notes), self.background.describe())

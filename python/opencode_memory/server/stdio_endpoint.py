@@ -40,11 +40,11 @@ class StdioEndpoint:
         state: The state of the server.
         token: The content of the token file, which only the user can read.
         on_refused: Called with ``token`` when a process is refused.
-        wait_for_sdk: Waits until the server has imported the SDK.
+        wait_for_sdk: Waits until the server has imported the SDK; returns false if that failed.
     """
 
     def __init__(
-        self, state: ServerState, *, token: str, on_refused: OnRefused, wait_for_sdk: Callable[[], Awaitable[None]]
+        self, state: ServerState, *, token: str, on_refused: OnRefused, wait_for_sdk: Callable[[], Awaitable[bool]]
     ) -> None:
         self._state = state
         self._token = OwnerToken(token)
@@ -71,12 +71,11 @@ class StdioEndpoint:
         with anyio.move_on_after(_GREETING_SECONDS):
             greeting = await anext(client.lines(), "")
         folder = self._read_greeting(greeting)
-        if folder is None:
+        # If two threads import the SDK by different modules, each may get a module of it that is not complete yet.
+        if folder is None or not await self._wait_for_sdk():
             with suppress(WebSocketDisconnect, RuntimeError):  # It may have disconnected.
                 await socket.close(_DECLINED, "this server cannot do it for the process")
             return
-        # If two threads import the SDK by different modules, each may get a module of it that is not complete yet.
-        await self._wait_for_sdk()
         serve_client = await anyio.to_thread.run_sync(_load)
         await socket.send_text(ACCEPTED)
         self._clients.add(client)

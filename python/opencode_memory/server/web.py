@@ -38,6 +38,7 @@ from opencode_memory.server.pages import ROOT as PAGES
 from opencode_memory.server.pages.late_site import LateSite
 from opencode_memory.server.plugin.endpoint import Bridge
 from opencode_memory.server.plugin.protocol import PATH as BRIDGE
+from opencode_memory.server.server_tasks import UNAVAILABLE
 from opencode_memory.server.stdio_endpoint import StdioEndpoint
 from opencode_memory.server.terminal_endpoint import PATH as TERMINAL
 from opencode_memory.server.terminal_endpoint import TerminalEndpoint
@@ -54,10 +55,11 @@ if TYPE_CHECKING:
 
 BODY_LIMIT: Final = 4 * 1024 * 1024
 HEALTH: Final = "/health"
-_UNAVAILABLE: Final = 503
 MCP: Final = "/mcp"
 PLUGGED_MCP: Final = "/mcp/opencode"
 """The MCP endpoint for an OpenCode with the plugin: only the tools that the plugin does not replace."""
+_OPEN_AFTER_FAILURE: Final = frozenset({HEALTH, "/stats", "/metrics", HANDOVER_PATH})
+"""Paths that still answer after a task of the server has failed, so that a monitor and the next server can use them."""
 _PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics", DELEGATE, LOOPS_PATH, TERMINAL})
 
 
@@ -107,6 +109,7 @@ def build_app(
     app: ASGIApp = _build_routes(
         state, metrics, endpoints, bridge, stdio, handover, token=token, on_complete=on_complete
     )
+    app = state.tasks.guard(app, open_paths=_OPEN_AFTER_FAILURE)
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
         app = ApiKey(
@@ -137,9 +140,8 @@ def _count_sessions(endpoints: Mapping[str, McpEndpoint]) -> int:
     return sum(endpoint.sessions for endpoint in endpoints.values())
 
 
-async def _wait_complete(endpoints: Mapping[str, McpEndpoint]) -> None:
-    for endpoint in endpoints.values():
-        await endpoint.wait_complete()
+async def _wait_complete(endpoints: Mapping[str, McpEndpoint]) -> bool:
+    return all([await endpoint.wait_complete() for endpoint in endpoints.values()])
 
 
 async def _drain(endpoints: Mapping[str, McpEndpoint]) -> None:
@@ -172,7 +174,7 @@ def _build_routes(
             "pid": os.getpid(),
             "uptime_seconds": round(time.monotonic() - begun),
         }
-        return JSONResponse(body, status_code=200 if current.ok else _UNAVAILABLE)
+        return JSONResponse(body, status_code=200 if current.ok else UNAVAILABLE)
 
     async def stats(_: Request) -> Response:
         def read() -> Any:
@@ -198,12 +200,17 @@ def _build_routes(
         return Response(await anyio.to_thread.run_sync(read), media_type=CONTENT_TYPE)
 
     async def report_complete() -> None:
-        await _wait_complete(endpoints)
-        on_complete()
+        if await _wait_complete(endpoints):
+            on_complete()
+
+    async def leave() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(bridge.leave)
+            tasks.start_soon(stdio.leave)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as running:
+        async with state.tasks.watch(leave), AsyncExitStack() as running:
             for endpoint in endpoints.values():
                 await running.enter_async_context(endpoint.running())
             tasks = await running.enter_async_context(anyio.create_task_group())

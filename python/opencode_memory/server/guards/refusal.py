@@ -35,7 +35,7 @@ async def refuse(
     Args:
         scope: A scope of type ``http`` or ``websocket``. A WebSocket must not have been accepted yet.
         send: The ``send`` function of the request.
-        status: HTTP status, 400 to 499.
+        status: HTTP status, 400 to 599.
         error: The reason.
         hint: Advice for the client.
         headers: Additional headers of the response.
