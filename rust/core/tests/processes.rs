@@ -289,6 +289,35 @@ fn forked_child_gets_an_error_and_does_not_affect_its_parent() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn forked_child_closes_no_database_of_its_parent() {
+    /// Number of descriptors of this process for a file of this name.
+    fn opened(name: &str) -> usize {
+        let all = std::fs::read_dir("/proc/self/fd").expect("descriptors").flatten();
+        all.filter(|one| std::fs::read_link(one.path()).is_ok_and(|file| file.ends_with(name))).count()
+    }
+
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..3);
+    assert_holds(&engine, 0..3);
+    assert!(engine.put_turns(support::MODEL, support::DIMENSION, &[support::turns_page(0..1)]).expect("indexed"));
+    // SAFETY: the child never waits for a thread of the parent, and ends at once without running destructors.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let before = ["store.db", "turns.db"].map(opened);
+        drop(engine);
+        let kept = before[0] > 0 && before[1] > 0 && ["store.db", "turns.db"].map(opened) == before;
+        // SAFETY: ends this process at once.
+        unsafe { libc::_exit(i32::from(!kept)) }
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child that was just forked; `status` outlives the call.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    assert_eq!(status, 0, "the child has closed a database");
+}
+
+#[test]
 fn lock_file_that_a_starting_child_still_has_open_rebuilds_no_index() {
     let dir = support::folder();
     let engine = open(dir.path());

@@ -322,7 +322,10 @@ impl Drop for Open {
             // No caller is left that could receive an error. Acknowledged writes are durable already.
             let _ = self.close();
         } else {
-            self.shared.store.forget();
+            // The connections belong to the parent: those of the store, of the session index, and of readers that its threads
+            // had taken. Closing them here could damage its files. The thread does not exist in this process.
+            std::mem::forget(Arc::clone(&self.shared));
+            std::mem::forget(self.thread.get_mut().take());
         }
     }
 }

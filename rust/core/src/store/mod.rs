@@ -174,22 +174,12 @@ impl Store {
     pub fn close(&self) {
         if self.is_writable() && !self.place.may_be_closed(&self.file) {
             // SQLite would remove the WAL by its name, which may belong to the file that took this place.
-            self.forget();
+            self.readers.lock().drain(..).for_each(std::mem::forget);
+            std::mem::forget(self.writer.lock().take());
             return;
         }
         self.readers.lock().clear();
         *self.writer.lock() = None;
-    }
-
-    /// Forget every connection without closing it: in a forked child they belong to the parent.
-    pub fn forget(&self) {
-        // try_lock: the thread that held the lock does not exist in the child.
-        if let Some(mut readers) = self.readers.try_lock() {
-            readers.drain(..).for_each(std::mem::forget);
-        }
-        if let Some(mut writer) = self.writer.try_lock() {
-            std::mem::forget(writer.take());
-        }
     }
 
     /// Turn `SQLite`'s error into ours, naming this file.

@@ -14,6 +14,7 @@ use opencode_memory_core::model::query::{RecallRequest, Scope, Selection};
 use opencode_memory_core::model::report::VerifyReport;
 use opencode_memory_core::model::{Hit, Memory, NewMemory, Status};
 use opencode_memory_core::store::embedding::Chunk;
+use opencode_memory_core::store::turns::{NewTurn, Page};
 use opencode_memory_core::{Clock, Engine, Options};
 
 /// The fixed time at which tests begin: 2026-01-01.
@@ -225,4 +226,26 @@ pub fn assert_holds(engine: &Engine, numbers: impl IntoIterator<Item = usize>) {
 /// Texts of the hits of a recall, best first.
 pub fn found(engine: &Engine, question: &RecallRequest) -> Vec<String> {
     engine.recall(question.clone()).expect("a recall").into_iter().map(|hit| hit.memory.content).collect()
+}
+
+/// A page of a session with the texts of these numbers and their vectors.
+pub fn turns_page(numbers: impl IntoIterator<Item = usize>) -> Page<'static> {
+    let turn = |number: usize| NewTurn {
+        message: format!("message {number}"),
+        speaker: "user".to_owned(),
+        time: BEGINNING,
+        text: text(number),
+        digest: number.to_le_bytes().to_vec(),
+        announces: false,
+        vectors: vector(&text(number)).into(),
+    };
+    Page {
+        database: "/agent.db".to_owned(),
+        session: "session".to_owned(),
+        project: None,
+        mark: "1".to_owned(),
+        cursor: None,
+        restart: false,
+        turns: numbers.into_iter().map(turn).collect(),
+    }
 }
