@@ -55,6 +55,20 @@ fn session_loses_its_claim_after_the_lease_when_another_session_claims_it() {
 }
 
 #[test]
+fn claim_names_its_item_in_the_first_spelling() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    at(&engine, 0);
+    let claim = |session, item| engine.claim(None, session, item, LEASE).expect("an answer").item;
+    assert_eq!(claim("first", "src/App.py"), "src/App.py");
+    assert_eq!(claim("first", "SRC/app.py"), "src/App.py");
+    assert_eq!(claim("second", "src/APP.py"), "src/App.py", "refused");
+    at(&engine, 2 * LEASE);
+    assert_eq!(claim("second", "src/APP.py"), "src/App.py", "taken over");
+    assert_eq!(engine.sessions(None).expect("sessions")[0].claims[0].item, "src/App.py");
+}
+
+#[test]
 fn claim_made_under_a_clock_ahead_ends_with_its_lease_under_the_right_clock() {
     const YEAR_MS: i64 = 365 * 86_400_000;
     for is_listed_first in [false, true] {

@@ -103,16 +103,16 @@ impl Engine {
                 });
             }
             write.begin_session(project, name, None, lease_until(write, lease_ms)?)?;
-            let since = match session::claim_of(write, project, item)? {
-                Some(mine) if mine.session == name => mine.claimed_at,
-                _ => {
+            let (item, since) = match session::claim_of(write, project, item)? {
+                Some(mine) if mine.session == name => (mine.item, mine.claimed_at),
+                former => {
                     write.give_claim(project, item, name)?;
-                    write.now_ms
+                    (former.map_or_else(|| item.to_owned(), |former| former.item), write.now_ms)
                 }
             };
             Ok(Claimed {
                 granted: true,
-                item: item.to_owned(),
+                item,
                 owner: existing(write, project, name)?,
                 since,
                 taken_over_from: holder.map(|(_, session)| session),

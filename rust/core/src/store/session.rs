@@ -131,11 +131,11 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Give an item to a session, regardless of its earlier owner.
+    /// Give an item to a session, regardless of its earlier owner. The item keeps its first spelling.
     pub fn give_claim(&self, project: i64, item: &str, session: &str) -> Result<()> {
         self.prepare_cached(
             "INSERT INTO claim(project, item, session, claimed_at) VALUES (?1, ?2, ?3, ?4) \
-             ON CONFLICT(project, item) DO UPDATE SET item = excluded.item, session = excluded.session, \
+             ON CONFLICT(project, item) DO UPDATE SET session = excluded.session, \
              claimed_at = excluded.claimed_at",
         )?
         .execute((project, item, session, self.now_ms))?;
