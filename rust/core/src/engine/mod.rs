@@ -305,13 +305,12 @@ impl Open {
         }
         self.shared.indexer.close();
         let thread = self.thread.lock().take();
-        if let Some(thread) = thread
-            && let Err(panic) = thread.join()
-        {
-            std::panic::resume_unwind(panic);
-        }
+        let ended = thread.map_or(Ok(()), std::thread::JoinHandle::join);
         let flushed = self.shared.flush_uses();
         self.shared.store.close();
+        if let Err(panic) = ended {
+            std::panic::resume_unwind(panic);
+        }
         flushed
     }
 }
@@ -327,5 +326,28 @@ impl Drop for Open {
             std::mem::forget(Arc::clone(&self.shared));
             std::mem::forget(self.thread.get_mut().take());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::NewMemory;
+
+    #[test]
+    fn engine_whose_thread_panicked_writes_its_uses_and_closes_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || {
+            let options = Options { background: false, ..Options::default() };
+            Engine::open(folder.path(), options, Clock::fixed(1)).unwrap()
+        };
+        let engine = open();
+        let id = engine.remember(NewMemory::new("a memory".to_owned())).unwrap().id;
+        engine.note_uses(vec![id.clone()]).unwrap();
+        *engine.open.thread.lock() = Some(std::thread::spawn(|| panic!("on purpose")));
+        let closing = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine.close()));
+        assert!(closing.is_err(), "the panic is reported");
+        assert!(!crate::store::wal_of(engine.open.shared.store.file()).exists());
+        assert_eq!(open().get(&id).unwrap().uses, 1);
     }
 }
