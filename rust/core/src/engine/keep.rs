@@ -180,7 +180,12 @@ impl Engine {
         }
         shared.uses.lock().retain(|(id, _)| !full.contains(id));
         let memories = shared.store.write(&shared.clock, self.writer(), |write| write.erase(&full))?;
-        let problems = self.finish_purge(shared, LOCK_PATIENCE, control);
+        let problems = match shared.unfinished_purge() {
+            Ok(Some(mark)) => self.finish_purge(shared, mark, LOCK_PATIENCE, control),
+            // Another purge has removed these texts as well.
+            Ok(None) => Vec::new(),
+            Err(error) => vec![format!("the next maintenance looks for the text again: {error}")],
+        };
         let mut report = PurgeReport { memories, problems, ..PurgeReport::default() };
         let known = shared.store.known_backups().unwrap_or_else(|error| {
             report.problems.push(format!("cannot check whether backups contain it: {error}"));
@@ -196,8 +201,9 @@ impl Engine {
         Ok(report)
     }
 
-    /// Remove erased texts from free pages, the WAL and the indexes. Returns what may still contain them.
-    fn finish_purge(&self, shared: &Shared, patience: Duration, control: &Control<'_>) -> Vec<String> {
+    /// Remove texts that were erased up to a mark from free pages, the WAL and the indexes. Returns what may still contain
+    /// them.
+    fn finish_purge(&self, shared: &Shared, mark: i64, patience: Duration, control: &Control<'_>) -> Vec<String> {
         let steps = [
             ("free pages and WAL", shared.store.scrub()),
             ("indexes", shared.catch_up_within(patience, true, control).map(drop)),
@@ -209,7 +215,7 @@ impl Engine {
             }
         }
         if problems.is_empty()
-            && let Err(error) = shared.store.write(&shared.clock, self.writer(), purge::end)
+            && let Err(error) = shared.store.write(&shared.clock, self.writer(), |write| purge::end(write, mark))
         {
             problems.push(format!("the next maintenance looks for the text again: {error}"));
         }
@@ -235,9 +241,9 @@ impl Engine {
         })?;
         let found = traces::find(&*shared.store.read()?)?;
         shared.store.write(&shared.clock, self.writer(), |write| write.delete_traces(&found))?;
-        if purge::is_unfinished(&*shared.store.read()?)? {
+        if let Some(mark) = shared.unfinished_purge()? {
             // The mark of a purge that fails again stays for the next maintenance.
-            self.finish_purge(shared, Duration::ZERO, &Control::none());
+            self.finish_purge(shared, mark, Duration::ZERO, &Control::none());
         }
         shared.store.truncate_wal(purge::UPKEEP_WAIT)?;
         Ok(cleaned)
@@ -245,6 +251,10 @@ impl Engine {
 }
 
 impl Shared {
+    fn unfinished_purge(&self) -> Result<Option<i64>> {
+        purge::unfinished(&*self.store.read()?)
+    }
+
     /// Lock the indexes against changes by any process; `None` if the lock cannot be created.
     fn hold_indexes(&self, control: &Control<'_>) -> Result<Option<Lock>> {
         let begun = Instant::now();

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use super::change::Op;
 use super::connection::BUSY_TIMEOUT;
@@ -21,16 +21,18 @@ const PURGE_WAIT: Duration = Duration::from_secs(5);
 /// Time for the writers between two attempts.
 const WRITERS_TURN: Duration = Duration::from_millis(250);
 /// Name in `meta` of the mark of a purge that has erased rows, but may have left their texts in free pages and indexes.
+/// Its value is a random number of the last such purge.
 const UNFINISHED: &str = "purge_unfinished";
 
-/// Whether a purge did not end, because it failed or its process was killed.
-pub fn is_unfinished(connection: &Connection) -> Result<bool> {
-    Ok(connection.prepare_cached("SELECT 1 FROM meta WHERE name = ?1")?.exists([UNFINISHED])?)
+/// The mark of a purge that did not end, because it runs, it failed or its process was killed.
+pub fn unfinished(connection: &Connection) -> Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
+    Ok(statement.query_row([UNFINISHED], |row| row.get(0)).optional()?)
 }
 
-/// Note that the erased texts are in no file any more.
-pub fn end(write: &WriteTx<'_>) -> Result<()> {
-    write.execute("DELETE FROM meta WHERE name = ?1", [UNFINISHED])?;
+/// Note that the texts that were erased up to a mark are in no file any more. The mark of a later purge stays.
+pub fn end(write: &WriteTx<'_>, mark: i64) -> Result<()> {
+    write.execute("DELETE FROM meta WHERE name = ?1 AND value = ?2", (UNFINISHED, mark))?;
     Ok(())
 }
 
@@ -68,7 +70,7 @@ impl WriteTx<'_> {
         // A vector tells of its text: those that no memory uses any more go too.
         self.execute(&format!("DELETE FROM embedding WHERE {UNUSED}"), [])?;
         self.log(0, Op::Embed)?;
-        self.set_meta(UNFINISHED, 1)?;
+        self.set_meta(UNFINISHED, self.nonce)?;
         Ok(erased)
     }
 }
