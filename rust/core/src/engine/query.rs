@@ -39,6 +39,7 @@ impl Engine {
         if let Some((end, _)) = request.query.char_indices().nth(limits::QUERY_CHARS) {
             request.query.truncate(end);
         }
+        request.vector.as_ref().map_or(Ok(()), |vector| validate::vector("vector", vector))?;
         let now_ms = shared.clock.now_ms();
         let hits = match request.as_of {
             Some(moment) => as_of::recall(&*shared.store.read()?, &request, moment)?,
@@ -164,6 +165,7 @@ impl Engine {
         if let Some(place) = known.iter().find(|place| **place >= memories.len()) {
             return Err(Error::invalid("known", format!("there is no memory {place}")));
         }
+        vector.map_or(Ok(()), |vector| validate::vector("vector", vector))?;
         let shared = self.enter()?;
         let current = shared.current()?;
         let mirror = &current.0.mirror;

@@ -127,6 +127,7 @@ impl Engine {
                 if !turn.vectors.len().is_multiple_of(dimension) {
                     return Err(Error::invalid("vectors", format!("do not have {dimension} dimensions")));
                 }
+                turn.vectors.chunks(dimension.max(1)).try_for_each(|vector| validate::vector("vectors", vector))?;
             }
         }
         self.change_turns(true, |store, folder| {
@@ -244,6 +245,7 @@ impl Engine {
             let message = format!("{} is not between 1 and {}", request.limit, limits::RECALL_LIMIT);
             return Err(Error::over_limit("limit", message, limits::RECALL_LIMIT));
         }
+        request.vector.as_ref().map_or(Ok(()), |(_, vector)| validate::vector("vector", vector))?;
         let query: String = request.query.chars().take(limits::QUERY_CHARS).collect();
         let Some(store) = shared.turns.open()? else { return Ok(Vec::new()) };
         let view = shared.turns.current(&store, &shared.store)?;

@@ -1,5 +1,7 @@
 //! Validation, shared by all write paths. Each error names the field and the limit; no value is changed silently.
 
+use half::f16;
+
 use super::limits;
 use super::memory::{Memory, NewMemory, Source};
 use crate::error::{Error, Result};
@@ -100,6 +102,16 @@ pub fn weight(weight: f64) -> Result<()> {
         return Ok(());
     }
     Err(Error::over_limit("weight", "must be between 0 and 1", "0 to 1"))
+}
+
+/// Validate the values of a vector. A cosine with a value that is no number orders nothing, and half precision turns a large
+/// value into infinity.
+pub fn vector(field: &'static str, values: &[f32]) -> Result<()> {
+    let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length <= f16::MAX.to_f32() {
+        return Ok(());
+    }
+    Err(Error::over_limit(field, "has values that are not finite or too large", f16::MAX))
 }
 
 /// Validate the length of a value of the key-value store, or of the body of a document, as JSON.

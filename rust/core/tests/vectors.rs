@@ -1,0 +1,63 @@
+//! Tests of vectors with values that cannot be compared.
+
+#![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
+
+mod support;
+
+use opencode_memory_core::engine::TurnRequest;
+use opencode_memory_core::model::{RecallRequest, Scope};
+use opencode_memory_core::{Engine, ErrorKind};
+
+use support::{BEGINNING, DIMENSION, MODEL, embed, near, open, remember, text, turns_page, vector};
+
+/// Search turns for the text of a number by its vector alone.
+fn turn_request(vector: Vec<f32>) -> TurnRequest {
+    TurnRequest {
+        query: String::new(),
+        vector: Some((MODEL.to_owned(), vector)),
+        scope: Scope::Everything,
+        since: None,
+        until: None,
+        limit: 1,
+        explain: false,
+    }
+}
+
+/// The message of the turn that is nearest to the text of a number.
+fn nearest_turn(engine: &Engine, number: usize) -> String {
+    let hits = engine.recall_turns(&turn_request(vector(&text(number)))).expect("hits");
+    hits[0].turn.message.clone()
+}
+
+#[test]
+fn vector_with_values_that_cannot_be_compared_is_refused() {
+    for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30, 70_000.0] {
+        let dir = support::folder();
+        let engine = open(dir.path());
+        remember(&engine, 0..3);
+        embed(&engine);
+        let unusable = || {
+            let mut values = vector(&text(1));
+            values[3] = value;
+            values
+        };
+        let mut page = turns_page(0..3);
+        page.turns[1].vectors.to_mut().extend(unusable());
+        let stored = engine.put_turns(MODEL, DIMENSION, &[page]).expect_err("refused");
+        assert_eq!((stored.kind(), engine.turn_counts().expect("counts").turns), (ErrorKind::InvalidInput, 0));
+
+        assert!(engine.put_turns(MODEL, DIMENSION, &[turns_page(0..3)]).expect("indexed"));
+        let request = RecallRequest { vector: Some(unusable()), ..near("") };
+        let earlier = RecallRequest { as_of: Some(BEGINNING), ..request.clone() };
+        let refused = [
+            engine.recall(request).map(drop),
+            engine.recall(earlier).map(drop),
+            engine.recall_turns(&turn_request(unusable())).map(drop),
+            engine.spread("", Some(&unusable()), &[(1, text(0))], &[]).map(drop),
+        ];
+        for result in refused {
+            assert_eq!(result.expect_err("refused").kind(), ErrorKind::InvalidInput, "{value}");
+        }
+        assert_eq!(nearest_turn(&engine, 1), "message 1");
+    }
+}
