@@ -1,4 +1,4 @@
-//! Tests of vectors with values that cannot be compared.
+//! Tests of vectors with values that cannot be compared, and of damaged keys of vectors.
 
 #![allow(missing_docs, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)] // a test fails by panicking
 
@@ -6,9 +6,10 @@ mod support;
 
 use opencode_memory_core::engine::TurnRequest;
 use opencode_memory_core::model::{RecallRequest, Scope};
+use opencode_memory_core::store::Connection;
 use opencode_memory_core::{Engine, ErrorKind};
 
-use support::{BEGINNING, DIMENSION, MODEL, embed, near, open, remember, text, turns_page, vector};
+use support::{BEGINNING, DIMENSION, MODEL, catch_up, embed, near, open, remember, text, turns_page, vector};
 
 /// Search turns for the text of a number by its vector alone.
 fn turn_request(vector: Vec<f32>) -> TurnRequest {
@@ -59,5 +60,37 @@ fn vector_with_values_that_cannot_be_compared_is_refused() {
             assert_eq!(result.expect_err("refused").kind(), ErrorKind::InvalidInput, "{value}");
         }
         assert_eq!(nearest_turn(&engine, 1), "message 1");
+    }
+}
+
+/// Run statements on a file of a data folder, as damage would change it.
+fn change_rows(file: &std::path::Path, sql: &str) {
+    let connection = Connection::open(file).expect("a database");
+    connection.execute_batch("PRAGMA foreign_keys = OFF").expect("a setting");
+    connection.execute_batch(sql).expect("changed");
+}
+
+#[test]
+fn damaged_key_of_a_vector_does_not_take_all_memory() {
+    for key in [1 << 45, i64::MAX, -1] {
+        let dir = support::folder();
+        let engine = open(dir.path());
+        remember(&engine, 0..30);
+        embed(&engine);
+        catch_up(&engine);
+        assert!(engine.put_turns(MODEL, DIMENSION, &[turns_page(0..30)]).expect("indexed"));
+        let before: Vec<String> = (0..30).map(|number| nearest_turn(&engine, number)).collect();
+        engine.close().expect("closed");
+        let chunks = format!(
+            "UPDATE embedding SET key = {key} WHERE key = 7; UPDATE chunk SET embedding = {key} WHERE embedding = 7"
+        );
+        change_rows(&dir.path().join("store.db"), &chunks);
+        change_rows(&dir.path().join("sessions/turns.db"), &format!("UPDATE turn SET key = {key} WHERE key = 7"));
+        let engine = open(dir.path());
+        for (number, nearest) in before.iter().enumerate() {
+            let request = RecallRequest { limit: 1, ..near(&text(number)) };
+            assert_eq!(support::found(&engine, &request), [text(number)], "key {key}");
+            assert_eq!(nearest_turn(&engine, number), *nearest, "key {key}");
+        }
     }
 }

@@ -10,6 +10,7 @@ mod turns;
 use rustc_hash::FxHashMap;
 
 use super::conversation::Conversations;
+use super::first_slots::FirstSlots;
 use super::slot_allocator::SlotAllocator;
 use crate::error::Result;
 use crate::index::slab::Slab;
@@ -57,8 +58,8 @@ pub struct Mirror {
     pub(super) slot_embedding: Vec<i64>,
     /// Slots in order of allocation.
     pub(super) allocated_slots: Vec<u32>,
-    /// First slot by embedding key. A vector, because keys are dense and the graph looks up every vector it visits.
-    pub(super) first_slot_of: Vec<u32>,
+    /// First slot by embedding key.
+    pub(super) first_slot_of: FirstSlots,
     pub(super) next_slot_of_embedding: Vec<u32>,
     pub(super) live_slots: usize,
     loads: u64,

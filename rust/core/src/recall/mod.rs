@@ -12,6 +12,7 @@ pub mod candidates;
 mod conversation;
 mod coverage;
 pub mod filter;
+mod first_slots;
 pub mod floor;
 pub mod fuse;
 mod hints;

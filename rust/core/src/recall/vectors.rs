@@ -3,6 +3,7 @@
 use half::f16;
 
 use super::NONE;
+use super::first_slots::FirstSlots;
 use super::mirror::Mirror;
 use super::slot_allocator::SlotAllocator;
 use crate::error::Result;
@@ -49,7 +50,7 @@ impl Mirror {
         self.slot_row.clear();
         self.slot_embedding.clear();
         self.allocated_slots.clear();
-        self.first_slot_of.clear();
+        self.first_slot_of = FirstSlots::default();
         self.next_slot_of_embedding.clear();
         self.live_slots = 0;
         for row in &mut self.rows {
@@ -74,7 +75,8 @@ impl Mirror {
 
     pub(super) fn place_vectors(&mut self, chunks: &Chunks) {
         let Some(&at) = self.by_key.get(&chunks.key) else { return };
-        if chunks.embeddings.is_empty() || chunks.bytes.len() != 2 * self.slab.dimension() * chunks.embeddings.len() {
+        let length = self.slab.dimension().checked_mul(2 * chunks.embeddings.len());
+        if chunks.bytes.is_empty() || length != Some(chunks.bytes.len()) {
             return; // A vector of the wrong length cannot be compared. Treat it as missing; `verify` reports it.
         }
         let row = &mut self.rows[at as usize];
@@ -91,11 +93,7 @@ impl Mirror {
             self.slot_row[slot as usize] = at;
             self.slot_embedding[slot as usize] = embedding;
             self.allocated_slots.push(slot);
-            let key = embedding as usize;
-            if self.first_slot_of.len() <= key {
-                self.first_slot_of.resize(key + 1, NONE);
-            }
-            self.next_slot_of_embedding[slot as usize] = std::mem::replace(&mut self.first_slot_of[key], slot);
+            self.next_slot_of_embedding[slot as usize] = self.first_slot_of.replace(embedding, slot);
         }
         self.live_slots += chunks.embeddings.len();
     }
@@ -145,13 +143,13 @@ impl Mirror {
     /// A slot with the vector of an embedding; `None` if there is none. The memory of the slot may have been deleted since.
     #[inline]
     pub fn slot_of_embedding(&self, embedding: i64) -> Option<u32> {
-        self.first_slot_of.get(embedding as usize).copied().filter(|slot| *slot != NONE)
+        Some(self.first_slot_of.get(embedding)).filter(|slot| *slot != NONE)
     }
 
     /// All slots that contain an embedding, including those of memories that were deleted since.
     #[inline]
     pub fn slots_of_embedding(&self, embedding: i64) -> impl Iterator<Item = u32> + '_ {
-        let mut next = self.first_slot_of.get(embedding as usize).copied().unwrap_or(NONE);
+        let mut next = self.first_slot_of.get(embedding);
         std::iter::from_fn(move || {
             let slot = next;
             if slot == NONE {

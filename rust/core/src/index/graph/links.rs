@@ -16,6 +16,9 @@ const VERSION_AT: usize = 7;
 /// More levels or links per node than any graph of ours has.
 const MAX_LEVELS: usize = 64;
 const MAX_CONNECTIVITY: usize = 256;
+/// Greater than any embedding of a graph that fits into memory. Otherwise a manipulated file could make the bits of its
+/// members take all memory.
+const MAX_EMBEDDING: i64 = 1 << 31;
 
 /// Lists of numbers, one after another.
 #[derive(Debug)]
@@ -113,7 +116,7 @@ impl Links {
         last_embedding: i64,
     ) -> Result<()> {
         let embedding = u64::from_le_bytes(bytes(file)?);
-        let embedding = i64::try_from(embedding).ok().filter(|key| *key <= last_embedding);
+        let embedding = i64::try_from(embedding).ok().filter(|key| *key <= last_embedding.min(MAX_EMBEDDING));
         let Some(embedding) = embedding else { return Err(damaged("it has an unknown embedding")) };
         let level = u16::from_le_bytes(bytes(file)?) as usize;
         if level > self.upper.len() {

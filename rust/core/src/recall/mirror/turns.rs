@@ -43,8 +43,8 @@ impl Mirror {
     fn put_turn(&mut self, row: &MirrorRow<'_>, vectors: &[u8]) {
         self.drop_vectors(row.columns.key);
         self.put(row);
-        let bytes = 2 * self.slab.dimension();
-        if let Some(count) = vectors.len().checked_div(bytes) {
+        let bytes = self.slab.dimension().checked_mul(2);
+        if let Some(count) = bytes.and_then(|bytes| vectors.len().checked_div(bytes)) {
             self.place_vectors(&Chunks::of(row.columns.key, count, vectors));
         }
     }
