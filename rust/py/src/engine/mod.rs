@@ -14,6 +14,7 @@ mod session;
 mod turns;
 mod write;
 
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
 use opencode_memory_core::index::catch_up::Control;
@@ -28,7 +29,23 @@ use crate::errors::{detached, to_exception};
 /// An open data directory.
 #[pyclass(frozen, module = "opencode_memory._core")]
 pub struct Engine {
-    pub(crate) core: opencode_memory_core::Engine,
+    pub(crate) core: ManuallyDrop<opencode_memory_core::Engine>,
+}
+
+impl Drop for Engine {
+    /// Close an engine that was not closed, without the interpreter's lock: its thread may have to end a batch, and another
+    /// process may be writing. The other threads of Python would stand still meanwhile.
+    fn drop(&mut self) {
+        // SAFETY: nothing uses the engine after its destructor, which runs once.
+        let core = unsafe { ManuallyDrop::take(&mut self.core) };
+        Python::attach(|py| py.detach(|| drop(core)));
+    }
+}
+
+impl From<opencode_memory_core::Engine> for Engine {
+    fn from(core: opencode_memory_core::Engine) -> Self {
+        Self { core: ManuallyDrop::new(core) }
+    }
 }
 
 impl Engine {
@@ -79,18 +96,18 @@ impl Engine {
         };
         let clock = clock_ms.map_or_else(Clock::system, Clock::fixed);
         let core = detached(py, || opencode_memory_core::Engine::open(&data_dir, options, clock))?;
-        Ok(Self { core })
+        Ok(core.into())
     }
 
     /// The same engine for another writer. Closing one closes both.
     fn acting_as(&self, py: Python<'_>, actor: &str) -> PyResult<Self> {
         let actor = Trust::parse(actor).map_err(|error| to_exception(py, &error))?;
-        Ok(Self { core: self.core.acting_as(actor) })
+        Ok(self.core.acting_as(actor).into())
     }
 
     /// The same engine for writes that are one operation together. Closing one closes both.
     fn in_one_operation(&self) -> Self {
-        Self { core: self.core.in_one_operation() }
+        self.core.in_one_operation().into()
     }
 
     #[getter]
