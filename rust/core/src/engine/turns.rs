@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::Engine;
+use super::{Engine, Shared};
 use crate::error::{Error, Result};
 use crate::index::catch_up::try_lock;
 use crate::index::turns as writer;
@@ -100,6 +100,26 @@ impl SessionIndex {
         Ok(Some(store))
     }
 
+    /// Change the index, whose lock the caller holds.
+    fn change(&self, create: bool, body: impl FnOnce(&TurnStore, &Path) -> Result<bool>) -> Result<bool> {
+        if let Some(store) = self.open()? {
+            return body(&store, &self.folder);
+        }
+        // A file of another layout is of no use, nor is the log of a file that is gone.
+        writer::remove(&self.folder)?;
+        if !create {
+            return Ok(true);
+        }
+        drop(TurnStore::create(&self.folder)?);
+        let store = self.open()?.ok_or_else(|| Error::Conflict("the session index was removed meanwhile".into()))?;
+        body(&store, &self.folder)
+    }
+
+    /// Whether an error is about damage of the index. It may also be about damage of the store of memories.
+    fn is_damaged_by(&self, error: &Error) -> bool {
+        matches!(error, Error::CorruptStore { path, .. } if path.starts_with(&self.folder))
+    }
+
     /// A view that equals the index. The store of memories knows the scale of its model.
     fn current(&self, store: &TurnStore, memories: &Store) -> Result<RwLockReadGuard<'_, View>> {
         let guard = self.view.read();
@@ -164,17 +184,13 @@ impl Engine {
         }
         create_folder(&index.folder)?;
         let Some(_lock) = try_lock(&index.folder)? else { return Ok(false) };
-        if let Some(store) = index.open()? {
-            return body(&store, &index.folder);
+        match index.change(create, body) {
+            Err(error) if index.is_damaged_by(&error) => {
+                writer::remove(&index.folder)?;
+                Ok(!create)
+            }
+            changed => changed,
         }
-        // A file of another layout is of no use, nor is the log of a file that is gone.
-        writer::remove(&index.folder)?;
-        if !create {
-            return Ok(true);
-        }
-        drop(TurnStore::create(&index.folder)?);
-        let store = index.open()?.ok_or_else(|| Error::Conflict("the session index was removed meanwhile".into()))?;
-        body(&store, &index.folder)
     }
 
     /// How far the sessions of a database were read.
@@ -213,10 +229,20 @@ impl Engine {
         })
     }
 
+    /// Read the session index. A damaged one holds nothing: it is deleted, and the next turns start a new index.
     fn read_turns<T: Default>(&self, body: impl FnOnce(&TurnStore) -> Result<T>) -> Result<T> {
-        match self.enter()?.turns.open()? {
-            Some(store) => body(&store),
-            None => Ok(T::default()),
+        let shared = self.enter()?;
+        let read = match shared.turns.open() {
+            Ok(Some(store)) => body(&store),
+            Ok(None) => Ok(T::default()),
+            Err(error) => Err(error),
+        };
+        match read {
+            Err(error) if shared.turns.is_damaged_by(&error) && self.is_writable() => {
+                self.drop_session_index()?;
+                Ok(T::default())
+            }
+            read => read,
         }
     }
 
@@ -247,38 +273,40 @@ impl Engine {
         }
         request.vector.as_ref().map_or(Ok(()), |(_, vector)| validate::vector("vector", vector))?;
         let query: String = request.query.chars().take(limits::QUERY_CHARS).collect();
-        let Some(store) = shared.turns.open()? else { return Ok(Vec::new()) };
-        let view = shared.turns.current(&store, &shared.store)?;
-        let view: &View = &view;
-        let projects = match &request.scope {
-            Scope::Everything | Scope::EveryProject => None,
-            Scope::Global => Some(vec![0]),
-            Scope::Project { name, .. } => {
-                Some(store.read(|at| turns::project_id(at, Some(name)))?.into_iter().collect())
-            }
-        };
-        let filter = Filter::of_turns(projects, request.since, request.until);
-        // Without a vector of the index's model, only words are compared. Models may share a dimension.
-        let vector = request.vector.as_ref().and_then(|(name, vector)| {
-            let model = view.mirror.model()?;
-            (model.name == *name && model.dimension == vector.len()).then_some(vector.as_slice())
-        });
-        let now_ms = shared.clock.now_ms();
-        let ranking = answer::rank(view, &filter, &query, vector, now_ms, false)?;
-        store.read(|at| {
-            let mut hits = Vec::new();
-            for candidate in &ranking.candidates {
-                if hits.len() == request.limit {
-                    break;
-                }
-                let Some(turn) = turns::by_key(at, view.mirror.row(candidate.place).columns.key)? else { continue };
-                let signals = if request.explain { ranking.explain(view, candidate, now_ms) } else { Vec::new() };
-                let (relevance, floor) = (candidate.relevance(), ranking.floor);
-                hits.push(TurnHit { turn, score: candidate.score, relevance, floor, signals });
-            }
-            Ok(hits)
-        })
+        self.read_turns(|store| search(shared, store, request, &query))
     }
+}
+
+/// Find turns in an open index.
+fn search(shared: &Shared, store: &TurnStore, request: &TurnRequest, query: &str) -> Result<Vec<TurnHit>> {
+    let view = shared.turns.current(store, &shared.store)?;
+    let view: &View = &view;
+    let projects = match &request.scope {
+        Scope::Everything | Scope::EveryProject => None,
+        Scope::Global => Some(vec![0]),
+        Scope::Project { name, .. } => Some(store.read(|at| turns::project_id(at, Some(name)))?.into_iter().collect()),
+    };
+    let filter = Filter::of_turns(projects, request.since, request.until);
+    // Without a vector of the index's model, only words are compared. Models may share a dimension.
+    let vector = request.vector.as_ref().and_then(|(name, vector)| {
+        let model = view.mirror.model()?;
+        (model.name == *name && model.dimension == vector.len()).then_some(vector.as_slice())
+    });
+    let now_ms = shared.clock.now_ms();
+    let ranking = answer::rank(view, &filter, query, vector, now_ms, false)?;
+    store.read(|at| {
+        let mut hits = Vec::new();
+        for candidate in &ranking.candidates {
+            if hits.len() == request.limit {
+                break;
+            }
+            let Some(turn) = turns::by_key(at, view.mirror.row(candidate.place).columns.key)? else { continue };
+            let signals = if request.explain { ranking.explain(view, candidate, now_ms) } else { Vec::new() };
+            let (relevance, floor) = (candidate.relevance(), ranking.floor);
+            hits.push(TurnHit { turn, score: candidate.score, relevance, floor, signals });
+        }
+        Ok(hits)
+    })
 }
 
 /// The scale of the model of a view of turns.

@@ -107,6 +107,10 @@ pub fn describe(attempted: &str, file: &Path, error: rusqlite::Error) -> Error {
             path,
             message: format!("is damaged ({said}); `opencode-memory backup list` shows what it can be restored from"),
         },
+        // No statement of ours breaks a constraint of sound rows, or names what a sound schema has not.
+        _ if failure.code == ErrorCode::ConstraintViolation || lacks_names(failure, &said) => {
+            Error::CorruptStore { path, message: format!("holds something unexpected: {said}") }
+        }
         _ if is_out_of_space(failure) => Error::Storage {
             attempted,
             path,
@@ -120,6 +124,12 @@ pub fn describe(attempted: &str, file: &Path, error: rusqlite::Error) -> Error {
         }
         _ => Error::Storage { attempted, path, source: io::Error::other(said) },
     }
+}
+
+/// Whether a statement failed because the schema lacks a table, an index or a column.
+fn lacks_names(failure: rusqlite::ffi::Error, said: &str) -> bool {
+    failure.extended_code == rusqlite::ffi::SQLITE_ERROR
+        && (said.starts_with("no such ") || said.contains(" has no column named "))
 }
 
 /// Whether a statement failed for want of space. Shared memory that cannot grow is reported as an I/O error.
