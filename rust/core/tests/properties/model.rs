@@ -19,10 +19,13 @@ pub struct Item {
     pub tags: Vec<String>,
     pub pinned: bool,
     pub expires_at: Option<i64>,
+    /// When it was said last.
+    pub time: i64,
 }
 
-impl From<NewMemory> for Item {
-    fn from(new: NewMemory) -> Self {
+impl Item {
+    /// The item of a memory that is said now.
+    pub fn said(new: NewMemory, now: i64) -> Self {
         Self {
             content: new.content,
             project: new.project,
@@ -32,6 +35,7 @@ impl From<NewMemory> for Item {
             tags: new.tags,
             pinned: new.pinned,
             expires_at: new.expires_at,
+            time: now,
         }
     }
 }
@@ -47,6 +51,7 @@ impl From<&Memory> for Item {
             tags: memory.tags.clone(),
             pinned: memory.pinned,
             expires_at: memory.expires_at,
+            time: memory.time,
         }
     }
 }
@@ -168,6 +173,7 @@ impl Model {
                     after.status = Status::Active;
                 }
                 after.expires_at = twin.expires_at.zip(new.expires_at).map(|(old, new)| old.max(new));
+                after.time = new.time;
                 after
             }
             (_, Some(held)) => {

@@ -104,7 +104,7 @@ impl Pair {
             self.engine().remember_many(drafts.iter().map(|draft| draft.memory(now)).collect()).expect("a write");
         let mut changes = Vec::new();
         for (draft, remembered) in drafts.iter().zip(written) {
-            let new = Item::from(draft.memory(now));
+            let new = Item::said(draft.memory(now), now);
             let (outcome, over) = self.model.place(&new);
             assert_eq!(remembered.outcome, outcome, "{draft:?}");
             assert!(over.is_none_or(|over| over == remembered.id), "{draft:?}");
