@@ -6,6 +6,7 @@ Only one process at a time embeds for a data directory. Others would do the same
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -35,6 +36,8 @@ _PAUSE_SECONDS: Final = 0.02
 """A pause of this length ends a series of writes."""
 _SERIES_SECONDS: Final = 0.5
 """The first write of a series waits so long at most."""
+_LONGEST: Final = 65_504.0
+"""Greatest length of a vector, whose values the engine keeps in half precision."""
 
 
 class EmbeddingQueue:
@@ -140,7 +143,7 @@ class EmbeddingQueue:
         try:
             embedder, reason = (self.session_embedder(), None) if of_sessions else self.choice.for_queries()
             if embedder is not None:
-                return embedder.embed_query(subject(query))
+                return _check(embedder.embed_query(subject(query)))
         except EmbeddingError as error:
             if embedder is None:
                 reason = str(error)
@@ -311,3 +314,14 @@ def embedding_turn(folder: Path, *, give_up: Callable[[], bool] = lambda: False)
         # A child that was forked meanwhile has the descriptor too, so closing ours would not release the lock.
         system().unlock(descriptor)
         os.close(descriptor)
+
+
+def _check(vector: Vector) -> Vector:
+    """Return a vector of a query.
+
+    Raises:
+        EmbeddingError: It has a value that is no number, or too large a one. The engine would refuse it.
+    """
+    if math.hypot(*vector) <= _LONGEST:
+        return vector
+    raise EmbeddingError("the embedder returned values that are not finite or too large")

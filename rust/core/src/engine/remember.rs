@@ -296,8 +296,11 @@ fn merge(write: &WriteTx<'_>, twin: &Memory, new: &NewMemory) -> Result<(String,
 
 /// The time of a memory that was said again, so that its words are the newest on their subject.
 fn time_of_repetition(twin: &Memory, new: &NewMemory, now_ms: i64) -> i64 {
-    // A section of a file or a place of a conversation is read again, which says nothing anew.
-    let is_said_now = new.source.file.is_none() && new.position.is_none() && new.trust.is_at_least(Trust::Extracted);
+    // A section of a file or a record of a session is read again, which says nothing anew.
+    let is_said_now = new.source.file.is_none()
+        && new.position.is_none()
+        && new.session.is_none()
+        && new.trust.is_at_least(Trust::Extracted);
     match new.time {
         // Learning may read an older session after a newer one.
         Some(time) if new.source.message.is_some() && twin.has_time_of_words() => twin.time.max(time),
