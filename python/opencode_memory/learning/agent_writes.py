@@ -1,7 +1,8 @@
 """Finds what the tools of this program changed for an agent, so that an undo of its message can take that back.
 
 The MCP server is not told in which session a tool was called. But the events of a session name each call, with its
-times and its output. So a change belongs to the call that names its memory and during which an agent made it.
+times and its output. So a change belongs to the call that names its memory and during which an agent made it. A shell
+makes none: the command line writes for the user. But it may run for long, while other agents change what it prints.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.learning.extraction.events import Message, ToolCall, ToolStatus
+from opencode_memory.learning.extraction.events import SHELLS, Message, ToolCall, ToolStatus
 from opencode_memory.learning.take_back import UNDO_KINDS, Taken
 from opencode_memory.models import Trust
 from opencode_memory.text.clock import to_ms
@@ -33,7 +34,7 @@ def find_writes(store: MemoryStore, message: Message) -> Iterator[Taken]:
     """
     found: dict[Taken, None] = {}
     for call in message.events:
-        if isinstance(call, ToolCall) and call.status is ToolStatus.COMPLETED and call.ended_ms:
+        if isinstance(call, ToolCall) and call.status is ToolStatus.COMPLETED and call.tool not in SHELLS:
             named = list(dict.fromkeys(_ID.findall(call.output)))[:_MOST]
             found |= dict.fromkeys(change for id_ in named for change in _list_changes(store, id_, call))
     yield from sorted(found, key=lambda change: change[1])

@@ -118,8 +118,9 @@ def test_what_the_user_did_to_a_memory_meanwhile_stays(store: MemoryStore, sessi
     assert LEDGER in learned(store)
 
 
-def test_process_that_dies_during_a_redo_leaves_the_rest_to_the_next_one(
-    store: MemoryStore, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("then", ["restart", "message"])
+def test_redo_that_was_interrupted_goes_on_later(
+    store: MemoryStore, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
 ) -> None:
     session.say("msg_1", LEDGER)
     rest(store)
@@ -129,26 +130,21 @@ def test_process_that_dies_during_a_redo_leaves_the_rest_to_the_next_one(
         with pytest.raises(RuntimeError):
             session.undo(None)
     assert learned(store) == []
-    again = reconnect(store, session, tmp_path)
-    again.undo(None)
+    if then == "restart":
+        reconnect(store, session, tmp_path).undo(None)
+    else:
+        session.say("msg_2", NEXT)
     assert learned(store) == [LEDGER]
 
 
-def test_next_message_brings_back_what_a_redo_could_not(
-    store: MemoryStore, session: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session.say("msg_1", LEDGER)
-    rest(store)
-    session.undo("msg_1")
-    with monkeypatch.context() as patched:
-        patched.setattr(Operations, "redo", fail)
-        with pytest.raises(RuntimeError):
-            session.undo(None)
-    session.say("msg_2", NEXT)
-    assert learned(store) == [LEDGER]
-
-
-def call_tool(session: Session, message: str, change: Callable[[MemoryStore], str], store: MemoryStore) -> str:
+def call_tool(
+    session: Session,
+    message: str,
+    change: Callable[[MemoryStore], str],
+    store: MemoryStore,
+    *,
+    tool: str = "memory_edit_memory",
+) -> str:
     """Let the agent call a tool, which changes a memory, and answer with its id. Return the id."""
     at_ms = NOW_MS + 100 * int(message.removeprefix("msg_"))
     set_clock(store, at_ms)
@@ -161,7 +157,7 @@ def call_tool(session: Session, message: str, change: Callable[[MemoryStore], st
         "metadata": {},
         "time": {"start": at_ms - 10, "end": at_ms + 10},
     }
-    part = {"type": "tool", "tool": "memory_edit_memory", "callID": f"call_{message}", "state": state}
+    part = {"type": "tool", "tool": tool, "callID": f"call_{message}", "state": state}
     session.answer(message, part)
     return id_
 
@@ -204,6 +200,14 @@ def test_change_of_which_opencode_tells_after_the_undo_is_taken_back(store: Memo
     call_tool(session, "msg_2", edit("The deploy key lies on the desk.", key), store)
     assert learned(store) == ["The deploy key lies in the vault."]
     session.undo(None)
+    assert learned(store) == ["The deploy key lies on the desk."]
+
+
+def test_change_of_another_agent_that_a_shell_prints_stays(store: MemoryStore, session: Session) -> None:
+    key = store.remember("The deploy key lies in the vault.").id
+    session.say("msg_1", "Please run the tests.")
+    call_tool(session, "msg_2", edit("The deploy key lies on the desk.", key), store, tool="bash")
+    session.undo("msg_1")
     assert learned(store) == ["The deploy key lies on the desk."]
 
 

@@ -12,6 +12,8 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 LONGEST_TEXT: Final = 20_000
+SHELLS: Final = frozenset({"bash", "shell"})
+"""Names of the tools that run commands."""
 _HEAD: Final = 12_000
 
 

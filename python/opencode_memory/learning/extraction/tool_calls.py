@@ -14,7 +14,7 @@ from typing import Final
 
 from opencode_memory.learning.extraction import commands, edits, findings, problems, project_commands
 from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
-from opencode_memory.learning.extraction.events import ToolCall, ToolStatus
+from opencode_memory.learning.extraction.events import SHELLS, ToolCall, ToolStatus
 from opencode_memory.learning.extraction.session_state import Failure, SessionState
 from opencode_memory.models import Category
 from opencode_memory.text.emails import mask_emails
@@ -41,7 +41,7 @@ def step(state: SessionState, call: ToolCall, *, directory: str) -> tuple[Sessio
     if call.status is ToolStatus.COMPLETED and call.tool in edits.EDITING:
         return _record_edit(state, call, directory), ()
     command = call.input.get("command")
-    if call.tool not in {"bash", "shell"} or not isinstance(command, str) or call.status is not ToolStatus.COMPLETED:
+    if call.tool not in SHELLS or not isinstance(command, str) or call.status is not ToolStatus.COMPLETED:
         return state, ()
     if commands.reverts_edits(command) and call.exit == 0:
         forgotten = tuple((key, replace(failure, files=(), change="", edits=())) for key, failure in state.failures)
