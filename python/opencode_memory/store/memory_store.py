@@ -37,6 +37,7 @@ from opencode_memory.models import (
 from opencode_memory.store import arguments, records
 from opencode_memory.store.backups import Backups
 from opencode_memory.store.batches import write_batch
+from opencode_memory.store.cursor import Cursor
 from opencode_memory.store.documents import Documents
 from opencode_memory.store.edits import Changes, changed_fields
 from opencode_memory.store.embedding_queue import EmbeddingQueue
@@ -52,7 +53,7 @@ from opencode_memory.store.relocations import Relocations
 from opencode_memory.store.reminders import Reminders
 from opencode_memory.store.reports import PurgeReport, Stats
 from opencode_memory.store.rows import Rows
-from opencode_memory.store.selection import Cursor, Filter, select
+from opencode_memory.store.selection import Filter, select
 from opencode_memory.store.sessions import Sessions
 from opencode_memory.store.snapshots import remove_leftovers
 from opencode_memory.store.turns import Turns

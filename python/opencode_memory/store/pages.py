@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Unpack
 
 from opencode_memory.models import Memory
+from opencode_memory.store.cursor import read_pages
 from opencode_memory.store.selection import Filter
 
 if TYPE_CHECKING:
@@ -21,8 +22,4 @@ def list_all(store: MemoryStore, **filters: Unpack[Filter]) -> Iterator[Memory]:
         store: The store.
         **filters: See ``Filter``.
     """
-    page, after = store.list_page(limit=_PAGE, **filters)
-    yield from page
-    while after is not None:
-        page, after = store.list_page(limit=_PAGE, after=after, **filters)
-        yield from page
+    yield from read_pages(lambda after: store.list_page(limit=_PAGE, after=after, **filters))

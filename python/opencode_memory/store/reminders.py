@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.errors import ConflictError
 from opencode_memory.models import Memory, Scope, Status, Time
 from opencode_memory.store import arguments
+from opencode_memory.store.cursor import read_pages
 from opencode_memory.store.selection import select
 from opencode_memory.text.clock import add_days, to_ms
 from opencode_memory.text.formatting import short_id
@@ -95,20 +96,12 @@ class Reminders:
             project: As in ``Filter``.
         """
         selection = select(default=self._project, zone=self._zone, scope=scope, project=project, status=Status.ACTIVE)
-        page, after = self._engine.page(selection, _PAGE, None)
-        found = list(filter(_has_date, page))
-        while after is not None:
-            page, after = self._engine.page(selection, _PAGE, after)
-            found += filter(_has_date, page)
-        return found
+        memories = read_pages(lambda after: self._engine.page(selection, _PAGE, after))
+        return [memory for memory in memories if memory.remind_at is not None or memory.review_after is not None]
 
     def _change(self, id: str, is_review: bool, at: int | None, every_days: int | None) -> Memory:
         fields = zip(_REVIEW if is_review else _REMINDER, (at, every_days), strict=True)
         return self._engine.edit(arguments.text(id, field="id"), dict(fields))
-
-
-def _has_date(memory: Memory) -> bool:
-    return memory.remind_at is not None or memory.review_after is not None
 
 
 def _check_shown(memory: Memory) -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import tzinfo
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypedDict
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Scope, ScopeKind, Time
 from opencode_memory.store.arguments import flag, milliseconds, optional_text, text, texts, whole
 from opencode_memory.store.work_trees import NO_WORK_TREES, WorkTrees
 from opencode_memory.text.suggest import did_you_mean
-
-Cursor: TypeAlias = tuple[int, int]
-"""Position in a list: the time at which a memory was created, in UTC milliseconds, and its key."""
 
 
 class Filter(TypedDict, total=False):

@@ -75,7 +75,8 @@ impl Engine {
         }
         let (view, at) = shared.current()?;
         let filter = Filter::new(&at, selection, shared.clock.now_ms())?;
-        let page = newest_first(&view.mirror, &filter, None).into_iter().skip(offset).take(limit);
+        let most = offset.saturating_add(limit);
+        let page = newest_first(&view.mirror, &filter, None, most).into_iter().skip(offset);
         page.filter_map(|(_, key)| memory::by_key(&at, key).transpose()).collect()
     }
 
@@ -92,7 +93,7 @@ impl Engine {
         check_selection(selection)?;
         let (view, at) = shared.current()?;
         let filter = Filter::new(&at, selection, shared.clock.now_ms())?;
-        let mut rows = newest_first(&view.mirror, &filter, after);
+        let mut rows = newest_first(&view.mirror, &filter, after, limit.saturating_add(1));
         let next = limit.checked_sub(1).filter(|_| rows.len() > limit).map(|last| rows[last]);
         rows.truncate(limit);
         let memories =
@@ -230,14 +231,19 @@ pub(super) fn scope_of(memory: &Memory) -> Scope {
     }
 }
 
-/// Positions of the memories that pass a filter, newest first; with a cursor, only those after it.
-fn newest_first(mirror: &Mirror, filter: &Filter, after: Option<Cursor>) -> Vec<Cursor> {
+/// Positions of the memories that pass a filter, newest first, and at most `most`; with a cursor, only those after it.
+fn newest_first(mirror: &Mirror, filter: &Filter, after: Option<Cursor>, most: usize) -> Vec<Cursor> {
     let position = |place: u32| {
         let columns = mirror.row(place).columns;
         (columns.created_at, columns.key)
     };
     let mut found: Vec<Cursor> = filter.places(mirror).into_iter().map(position).collect();
     found.retain(|position| after.is_none_or(|after| *position < after));
+    if most < found.len() {
+        // Sorting all of them for each page would take longer than everything else.
+        found.select_nth_unstable_by_key(most, |position| Reverse(*position));
+        found.truncate(most);
+    }
     found.sort_unstable_by_key(|position| Reverse(*position));
     found
 }
