@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from opencode_memory._core import Engine
 
 LEASE_SECONDS: Final = 120.0
+MOST_JOBS: Final = 100_000
+"""Number of jobs that a caller lists who wants all of them."""
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.store.jobs import MOST_JOBS
+
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _LONGEST_WAIT: Final = timedelta(days=2)
 """No job is put off for so long. The longest period of a recurring job is a day."""
 _TOLERANCE: Final = timedelta(minutes=1)
-_MOST_JOBS: Final = 100_000
 
 
 class ClockWatch:
@@ -31,7 +32,7 @@ class ClockWatch:
 
 
 def bring_jobs_forward(store: MemoryStore, *, at: datetime, after: timedelta = _LONGEST_WAIT) -> int:
-    """Make waiting jobs due now whose time is too far in the future; return how many.
+    """Make each waiting job due now that was put off for too long. Return how many.
 
     Args:
         store: The store with the queue.
@@ -39,7 +40,7 @@ def bring_jobs_forward(store: MemoryStore, *, at: datetime, after: timedelta = _
         after: Jobs that are due within this time stay as they are.
     """
     brought = 0
-    for job in store.jobs.list(limit=_MOST_JOBS):
+    for job in store.jobs.list(limit=MOST_JOBS):
         is_waiting = job.dead_at is None and (job.lease_until is None or job.lease_until <= at)
         if is_waiting and job.run_at - at > after:
             store.jobs.enqueue(job.kind, job.subject, payload=job.payload)

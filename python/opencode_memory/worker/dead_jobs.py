@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.store.jobs import MOST_JOBS
 from opencode_memory.worker.duty import Duty
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _LOOK_EVERY: Final = timedelta(minutes=1)
-_MOST_JOBS: Final = 1_000
 
 
 class DeadJobs:
@@ -49,7 +49,7 @@ class DeadJobs:
         if not any(counts.dead for counts in store.jobs.counts() if counts.kind in recurring):
             return 0
         revived = 0
-        for job in store.jobs.list(limit=_MOST_JOBS):
+        for job in store.jobs.list(limit=MOST_JOBS):
             duty = recurring.get(job.kind)
             if duty is None or job.subject or job.dead_at is None:
                 continue

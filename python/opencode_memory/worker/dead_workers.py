@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.loops.process import ProcessId, identify
+from opencode_memory.store.jobs import MOST_JOBS
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
-_MOST_JOBS: Final = 100_000
 _PARTS: Final = 3
 
 
@@ -33,7 +33,7 @@ def free_jobs_of_dead_workers(store: MemoryStore, *, at: datetime) -> int:
         at: The current time.
     """
     freed = 0
-    for job in store.jobs.list(limit=_MOST_JOBS):
+    for job in store.jobs.list(limit=MOST_JOBS):
         is_held = job.dead_at is None and job.lease_until is not None and job.lease_until > at
         if is_held and job.worker is not None and _is_known_dead(job.worker):
             freed += store.jobs.failed(job, "the worker was killed")
