@@ -131,7 +131,7 @@ def _list(
 ) -> Sequence[Operation]:
     # A folder that the store does not know yet has changes of global memories only, not those of all projects.
     project, actor = (None, None) if everything else (store.project or run.name_project(store), Trust.USER)
-    # An undo is of what somebody did. `--operation` takes back what the program did by itself.
+    # `undo` takes back what somebody did. Only `--operation` takes back what the program did by itself.
     return store.operations.list(
         project=project, actor=actor, with_upkeep=undone is not False, undone=undone, limit=limit
     )

@@ -158,7 +158,7 @@ def redo_operation(store: MemoryStore, operation: Operation) -> list[HistoryEntr
 
 
 def redo_of_memory(store: MemoryStore, id: str, operation: int) -> list[HistoryEntry]:
-    """Bring back the undone change of a memory by an operation, and reject again what it puts away.
+    """Redo the change that an operation made to one memory. If it puts the memory away, reject its statement again.
 
     Result and errors are those of ``Operations.redo``.
     """

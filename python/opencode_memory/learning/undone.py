@@ -29,11 +29,11 @@ _MOST_STEPS: Final = 100
 
 
 def note_undone(store: MemoryStore, session: str, undone: UndoneMessages, *, project: str | None) -> tuple[str, ...]:
-    """Take back what undone messages stored, and forget what was found in those that were removed since.
+    """Take back the memories of undone messages, and forget the findings of messages that OpenCode has removed.
 
-    What was found in messages that can be redone waits, and what they stored comes back with the redo. The state names
-    the removed messages and the memories until the last note of the undo. So the next note goes on where a process has
-    died, and takes back a memory that came back in between.
+    A redo brings the memories back, and the findings of messages that can be redone wait. The state names the removed
+    messages and the memories until the undo is final. So the next note goes on where a process has died, and takes back
+    a memory that came back in between.
 
     Args:
         store: The store.

@@ -87,15 +87,20 @@ fn small_store_finds_near_duplicates_by_a_scan() {
     assert_eq!(linked_pairs(&engine, "app"), expected_pairs(2));
 }
 
+/// Write two copies of each group to each project, and compare them.
+fn write_both(engine: &Engine) {
+    for copy in 0..2 {
+        write(engine, "app", copy);
+        write(engine, "web", copy);
+    }
+    compare(engine);
+}
+
 #[test]
 fn large_store_finds_near_duplicates_of_the_project_in_graph_and_tail() {
     let dir = support::folder();
     let engine = open(dir.path());
-    for copy in 0..2 {
-        write(&engine, "app", copy);
-        write(&engine, "web", copy);
-    }
-    compare(&engine);
+    write_both(&engine);
     // The graph contains all vectors up to here. Later vectors are outside of the graph.
     engine.catch_up(&Control::none()).expect("caught up");
     let stats = engine.stats().expect("stats");
@@ -131,11 +136,7 @@ fn more_copies_than_the_graph_proposes_do_not_hide_the_project_s_own() {
 fn deleted_memory_of_the_graph_is_no_near_copy() {
     let dir = support::folder();
     let engine = open(dir.path());
-    for copy in 0..2 {
-        write(&engine, "app", copy);
-        write(&engine, "web", copy);
-    }
-    compare(&engine);
+    write_both(&engine);
     engine.catch_up(&Control::none()).expect("caught up");
     let web = Selection::of(Scope::Project { name: "web".into(), with_global: false });
     let deleted = engine.list(&web, GROUPS, 0, None).expect("a list").into_iter().map(|memory| memory.id);

@@ -201,8 +201,8 @@ impl Engine {
         Ok(report)
     }
 
-    /// Remove texts that were erased up to a mark from free pages, the WAL and the indexes. Returns what may still contain
-    /// them.
+    /// Remove the texts of erased rows from free pages, the WAL and the indexes. `mark` is that of the last purge that
+    /// erased rows. Returns what may still contain the texts.
     fn finish_purge(&self, shared: &Shared, mark: i64, patience: Duration, control: &Control<'_>) -> Vec<String> {
         let steps = [
             ("free pages and WAL", shared.store.scrub()),
