@@ -126,7 +126,7 @@ impl Pair {
         let found = ids(&self.recall(RecallRequest { selection, ..near(text) }));
         assert!(
             least.is_subset(&found) && found.is_subset(&most),
-            "{text}: {found:?} lies not between {least:?} and {most:?}"
+            "{text}: {found:?} lies not between {least:?} and {most:?}; cosines {strengths:?}, {passing} memories"
         );
     }
 
