@@ -80,7 +80,7 @@ impl Raw {
     }
 
     /// Relevance of a memory by itself. Without a vector, and for a text with nearly all terms of the query, the words
-    /// alone decide; the scale is the same.
+    /// alone decide; the scale is the same. It is at least 0, also if the vectors point away from each other.
     pub fn relevance(self) -> f64 {
         let by_words = if self.coverage >= NEARLY_ALL { BY_WORDS } else { 0.0 };
         match self.cosine {
@@ -140,6 +140,8 @@ mod tests {
         assert!(is_answer(of(0.15, 5), 50) && !is_answer(of(0.13, 5), 50));
         assert!(!is_answer(of(0.15, 4).chain(of(0.0, 1)), 50) && !is_answer(of(0.15, 4), 50));
         assert!(!is_answer(of(0.15, 5), 2000) && is_answer(of(0.23, 5), 2000));
+        let beside_one_that_points_away = of(0.19, 4).chain(of(-0.36, 1));
+        assert!(is_answer(beside_one_that_points_away, 50) && !is_answer(of(0.17, 4).chain(of(-0.36, 1)), 50));
     }
 
     #[test]

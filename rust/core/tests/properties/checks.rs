@@ -109,7 +109,8 @@ impl Pair {
         // The floor of an answer grows with the number of memories that pass. At most [`POOL`] of them are compared here.
         let passing = self.expected(&selection, |_| true).len().max(1) as f32;
         let answer = ANSWER_OF_ONE + GROWTH * passing.ln();
-        let mut strengths: Vec<f32> = allowed.iter().map(|id| cosine(&self.model.items[id].item)).collect();
+        // A memory that points away from the query counts as unrelated.
+        let mut strengths: Vec<f32> = allowed.iter().map(|id| cosine(&self.model.items[id].item).max(0.0)).collect();
         strengths.sort_by(|a, b| b.total_cmp(a));
         let strongest = strengths.get(..SEVERAL).map(|best| best.iter().sum::<f32>() / SEVERAL as f32);
         let answers = |best: f32, several: f32| !over(best).is_empty() || strongest.is_some_and(|mean| mean >= several);
