@@ -104,6 +104,41 @@ def test_predicate_at_the_end_stays():
     assert found.content == "In this repo force push is ok."
 
 
+@pytest.mark.parametrize(
+    "opening",
+    ["Wait, no,", "Wait, no.", "wait no", "No wait,", "Oh wait,", "Actually, no,", "Hmm, no,", "Hold on, no,", "No,"],
+)
+def test_order_to_remember_behind_an_interjection_is_no_retraction(opening):
+    said = learn_texts(user(LEDGER), agent("ok"), user(f"{opening} please remember that we deploy on Mondays."))
+    assert said == [LEDGER, "We deploy on Mondays."]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Wait, no, please remember that we deploy on Mondays.", ["We deploy on Mondays."]),
+        ("Wait, no, please remember this.", [LEDGER]),
+        (
+            "Remember that you should never mind the lint errors in vendor/.",
+            [LEDGER, "Never mind the lint errors in vendor/."],
+        ),
+        ("Wait, no, don’t remember that.", []),
+        ("Wait, no, do not remember that we deploy on Mondays.", []),
+        ("Wait, no, forget it.", []),
+        ("Wait, no, I remember that we deploy on Mondays.", []),
+    ],
+)
+def test_order_to_remember_retracts_the_sentence_before_only_if_its_opening_does(text, kept):
+    assert learn_texts(user(f"{LEDGER} {text}")) == kept
+
+
+@pytest.mark.parametrize(
+    "text", ["Wait, no, don't remember that.", "Wait, no, I forgot it.", "Wait, no, did you remember that we deploy?"]
+)
+def test_retraction_without_an_order_to_remember_stays_one(text):
+    assert learn_texts(user(LEDGER), agent("ok"), user(text)) == []
+
+
 def test_retraction_applies_to_the_last_message_only():
     assert learn_texts(user(LEDGER), agent("ok"), user("Add a test."), agent("done"), user("Scratch that.")) == [LEDGER]
 

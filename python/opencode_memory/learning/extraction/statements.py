@@ -17,6 +17,7 @@ from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGE
 from opencode_memory.learning.extraction.choices import find_choice
 from opencode_memory.learning.extraction.clauses import cut_task, separate_announcements
 from opencode_memory.learning.extraction.corrections import find_correction
+from opencode_memory.learning.extraction.gate.explicit_orders import find_explicit_order
 from opencode_memory.learning.extraction.gate.judge import judge
 from opencode_memory.learning.extraction.gate.language import is_english
 from opencode_memory.learning.extraction.gate.verdict import Verdict
@@ -110,9 +111,13 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     for sentence in sentences:
         withdrawn = _find_withdrawn(sentence)
         if withdrawn is None and exclusions.is_retraction(sentence):
-            retracted |= {sentence.number, sentence.number - 1}
-            found = [one for one in found if one.number < sentence.number - _NEAR]
-            continue
+            ordered = _find_order(sentence)
+            if ordered is None or _retracts_before(ordered, sentence):
+                retracted.add(sentence.number - 1)
+                found = [one for one in found if one.number < sentence.number - _NEAR]
+            if ordered is None:
+                retracted.add(sentence.number)
+                continue
         if withdrawn is not None:
             found = [one for one in found if not withdrawn.may_withdraw(one.candidate.content)]
         before_it, found = found, _add(found, sentence, sentences, before.action)
@@ -128,7 +133,9 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
 def is_retraction(message: str) -> bool:
     """Return whether a message begins by retracting the one before it, for example "wait. no. forget it"."""
     for sentence in split_sentences(message[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]:
-        if exclusions.is_retraction(sentence) or is_retraction_elsewhere(sentence.text):
+        # "Wait, no, please remember that …" answers the agent.
+        is_order = _find_order(sentence) is not None
+        if not is_order and (exclusions.is_retraction(sentence) or is_retraction_elsewhere(sentence.text)):
             return True
         if len(sentence.text.split()) > _LONGEST_INTERJECTION:
             return False
@@ -155,6 +162,23 @@ def is_role_play(message: str, *, before: bool) -> bool:
     if before and _STOPS_PLAYING.search(message):
         return False
     return before or bool(_PLAYS.search(message[:200]))
+
+
+def _find_order(sentence: Sentence) -> Verdict | None:
+    """Return what a sentence orders to remember, if it does, also behind "wait, no"."""
+    return find_explicit_order(_plain(sentence))
+
+
+def _retracts_before(ordered: Verdict, sentence: Sentence) -> bool:
+    """Return whether a sentence that orders to remember a statement retracts the sentence before, as in "wait, no, …"."""
+    if ordered.refers_back:
+        return False
+    announcement, _, _ = _plain(sentence).partition(ordered.text)
+    return exclusions.is_retraction(replace(sentence, text=announcement))
+
+
+def _plain(sentence: Sentence) -> str:
+    return sentence.text.replace("’", "'")
 
 
 def _find_in(prose: str, cues: Cues) -> tuple[Candidate, ...]:
