@@ -348,6 +348,7 @@ def test_unreadable_opencode_configuration_is_ignored(
     [
         ({**HEALTH, "version": "0.0.1"}, 200, "has version 0.0.1, but "),
         ({**HEALTH, "version": opencode_memory.__version__}, 503, "the server reports a problem"),
+        ({**HEALTH, "task_failed": True, "problems": ["broken"]}, 503, "the server refuses clients: broken"),
         ({"status": "ok"}, 200, "is held by another program"),
         ({"status": "ok", "server": "opencode-memory"}, 200, "is held by opencode-semantic-memory"),
     ],

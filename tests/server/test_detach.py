@@ -16,8 +16,8 @@ import pytest
 
 from opencode_memory.config.load import Config, load
 from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryError, StorageError
-from opencode_memory.server import detach
-from opencode_memory.server.detach import LOG_FILE, start_detached
+from opencode_memory.server import LOG_FILE, detach
+from opencode_memory.server.detach import start_detached
 from opencode_memory.service.server_record import ServerRecord, hold_record
 from support.background import Background, end, health_of
 from support.command_line import CommandLine

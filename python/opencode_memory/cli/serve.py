@@ -241,6 +241,8 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest, *, on_comp
                     adopted=adopted,
                     on_ready=ready,
                     on_complete=on_complete,
+                    # The next `serve --detach` replaces a server in the background. Others have a manager, or a reader.
+                    ends_after_failure=not request.detached,
                 )
             finally:
                 supervisor.close()

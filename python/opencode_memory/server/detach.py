@@ -21,6 +21,8 @@ from opencode_memory.errors import ConfigError, ConflictError, OpencodeMemoryErr
 from opencode_memory.files import access
 from opencode_memory.platform import system
 from opencode_memory.platform.system import AS_BYTES, NOT_INHERITED, PRIVATE_FILE
+from opencode_memory.server import LOG_FILE
+from opencode_memory.server.failed_server import explain_failed
 from opencode_memory.server.replace import Replaced
 from opencode_memory.server.stop import RunningServer
 from opencode_memory.server.takeover import Inherited
@@ -28,7 +30,6 @@ from opencode_memory.service.port_holder import PortHolder, explain_holder, find
 from opencode_memory.service.server_record import find_server
 from opencode_memory.service.versions import is_older
 
-LOG_FILE: Final = "server.log"
 _LOCK_FILE: Final = "server.start.lock"
 _MOST_LOG_BYTES: Final = 5_000_000
 _PATIENCE_SECONDS: Final = 60.0
@@ -66,22 +67,25 @@ def start_detached(
 ) -> DetachedServer:
     """Start a server unless one of this store is running, and return when it is ready.
 
+    A server one of whose tasks has failed does not count as running.
+
     Args:
         config: The configuration of the server.
         command: The command line that starts it.
-        end_old: Ends the server of the store if it has another address or an older version, and returns it.
+        end_old: Ends the server of the store if it has another address, an older version or a failed task, and returns
+            it.
         patience_seconds: Time for the server to become ready.
 
     Raises:
         ConfigError: The configured port is 0, which means any free port.
         ConflictError: Another program, another user or the server of another store holds the port, or the old server
             may not be ended.
-        OpencodeMemoryError: The server exited before it was ready, or took too long.
+        OpencodeMemoryError: The server exited before it was ready, took too long, or one of its tasks has failed.
         StorageError: The log cannot be written.
     """
     _check_port(config)
     log = config.data_dir / LOG_FILE
-    if (running := _find_running(config)) is not None and not is_older(running.version):
+    if (running := _find_running(config)) is not None and not running.has_failed and not is_older(running.version):
         return DetachedServer(pid=running.pid, version=running.version, started=False, log=log)
     try:
         system().make_folder(config.data_dir)
@@ -91,6 +95,8 @@ def start_detached(
             # Another process may have started the server while this one waited for the lock. None can have done so if
             # this process holds the port.
             if inherited is None and (running := _find_running(config)) is not None:
+                if running.has_failed:  # A service, which ends by itself in a moment.
+                    raise explain_failed(running, config.data_dir)
                 return DetachedServer(pid=running.pid, version=running.version, started=False, log=log)
             begin = out.tell()
             child = _start_child(config, command, inherited, out)
@@ -133,6 +139,9 @@ def _wait_until_ready(
         # Poll the child before probing the port. If the child exited because another process bound the port first, that
         # server answers now.
         if (running := _find_running(config, until=until)) is not None:
+            if running.has_failed:
+                child.returncode = child.returncode or 0
+                raise explain_failed(running, config.data_dir)
             if not ended:
                 # The child outlives this process on purpose. Without a return code, Popen warns about that.
                 child.returncode = 0

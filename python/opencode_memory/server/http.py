@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import uvicorn
 
+from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.server.guards import guarded_protocol, limited_protocol
 from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.web import WebApp, build_app
@@ -43,6 +44,7 @@ def serve_http(
     adopted: Mapping[str, Described],
     on_ready: Callable[[], None],
     on_complete: Callable[[], None],
+    ends_after_failure: bool,
 ) -> None:
     """Serve until SIGTERM or SIGINT. Acknowledged writes are durable, so the end only waits for running calls.
 
@@ -54,6 +56,10 @@ def serve_http(
         adopted: The sessions of the server that this one replaces, by path.
         on_ready: Called when clients can connect.
         on_complete: Called when all modules are imported that most clients need.
+        ends_after_failure: Whether the server ends after one of its tasks has failed. Otherwise it refuses its clients.
+
+    Raises:
+        OpencodeMemoryError: The server has ended because a task has failed.
     """
     web = build_app(
         state,
@@ -82,7 +88,14 @@ def serve_http(
         # Session streams never end by themselves. Closing them loses no data.
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    _Server(config, web, on_ready).run(sockets=[listening])
+    server = _Server(config, web, on_ready)
+    if ends_after_failure:
+        state.tasks.end_after_failure(server.end)
+    server.run(sockets=[listening])
+    if ends_after_failure and state.tasks.have_failed:
+        error = OpencodeMemoryError(*state.tasks.problems)
+        error.hint = "start the server again; a service manager does so by itself"
+        raise error
 
 
 class _Server(uvicorn.Server):
@@ -142,6 +155,10 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._should_look.set)
+
+    def end(self) -> None:
+        """Drain running calls and exit. Only for callers in the event loop of the server."""
+        self._drain_and_exit(signal.SIGTERM)
 
     def _drain_and_exit(self, sig: int) -> None:
         async def end() -> None:

@@ -1,4 +1,4 @@
-"""Ends the server of a store that has an earlier address or an older version, before a new one starts."""
+"""Ends the server of a store that has an earlier address, an older version or a failed task, before a new one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from opencode_memory.config.load import Config
 from opencode_memory.errors import ConflictError
+from opencode_memory.server.failed_server import explain_failed, find_failed, is_too_young
 from opencode_memory.server.stop import RunningServer, end_server, find_running_server, refuse_managed
 from opencode_memory.server.takeover import Inherited, take_over
 from opencode_memory.service.managed import Managed
@@ -29,12 +30,15 @@ class Replaced:
 def end_replaced_server(
     config: Config, *, is_configured: bool, find_service: Callable[[int], Managed | None]
 ) -> Replaced | None:
-    """End the server of the store if it has another address or an older version, and return it.
+    """End the server of the store if it has another address, an older version or a failed task, and return it.
 
     One of an older version at the same address hands over its port, so that its clients notice nothing.
 
     A plugin that was set up before the port was changed still asks for the earlier port. Only the configured address
     replaces another one. Otherwise two plugins would end each other's servers again and again.
+
+    A server that has failed soon after its start is not replaced yet. Otherwise a plugin would start and end servers
+    without pause if each of them fails.
 
     Args:
         config: The configuration of the new server.
@@ -43,15 +47,18 @@ def end_replaced_server(
 
     Raises:
         ConflictError: The server has another address and is a service, or the new address is not the configured one.
-        OpencodeMemoryError: The server did not end in time.
+        OpencodeMemoryError: The server did not end in time, or has failed soon after its start.
     """
     server = find_running_server(config)
     if server is None:
         return None
     if (server.host, server.port) == (config.server.host, config.server.port):
         # A service is restarted by its manager, as the doctor says.
-        if not is_older(server.version) or find_service(server.pid) is not None:
+        failed = find_failed(server.host, server.port)
+        if (failed is None and not is_older(server.version)) or find_service(server.pid) is not None:
             return None
+        if failed is not None and is_too_young(failed):
+            raise explain_failed(failed, config.data_dir)
         if (inherited := take_over(config, server)) is not None:
             return Replaced(server, inherited)
         # It may have begun to hand over, and end by itself.

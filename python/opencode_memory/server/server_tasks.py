@@ -1,6 +1,8 @@
 """The tasks that run as long as the server: the MCP sessions, the loops and the learning.
 
-If one fails, the others end with it, and the HTTP server goes on. So it reports the failure, and refuses requests.
+If one fails, the others end with it, and the HTTP server goes on. So it reports the failure, and refuses requests. A
+server in the background stays so until ``serve --detach`` replaces it. Any other server ends with an error, so that its
+manager starts it again.
 """
 
 from __future__ import annotations
@@ -26,6 +28,18 @@ class ServerTasks:
 
     def __init__(self) -> None:
         self._failure: str | None = None
+        self._end: Callable[[], None] = lambda: None
+
+    @property
+    def have_failed(self) -> bool:
+        """Whether a task has failed, so that the server refuses its clients."""
+        return self._failure is not None
+
+    def end_after_failure(self, end: Callable[[], None]) -> None:
+        """Call a function, which ends the server, after a failure and when its clients are disconnected."""
+        self._end = end
+        if self._failure is not None:
+            end()
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -42,10 +56,11 @@ class ServerTasks:
         try:
             yield
         except BaseException as error:
-            self._failure = f"a task of the server has failed ({_name(error)}, see the server log); restart the server"
+            self._failure = f"a task of the server has failed ({_name(error)}, see the server log)"
             if isinstance(error, Exception):  # Otherwise the event loop ends.
                 with anyio.move_on_after(_LEAVE_SECONDS):
                     await leave()
+                self._end()
             raise
 
     def guard(self, app: ASGIApp, *, open_paths: frozenset[str]) -> ASGIApp:
@@ -62,7 +77,7 @@ class ServerTasks:
 
 async def refuse_failed(scope: Scope, send: Send) -> None:
     """Refuse a request because a task of the server has failed."""
-    hint = "opencode-memory stop, then opencode-memory serve --detach"
+    hint = "opencode-memory serve --detach"
     await refuse(scope, send, UNAVAILABLE, error="a task of the server has failed", hint=hint)
 
 

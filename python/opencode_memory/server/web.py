@@ -169,6 +169,7 @@ def _build_routes(
             "server": NAME,
             "version": version,
             "status": current.status,
+            "task_failed": state.tasks.have_failed,
             "problems": list(current.problems),
             "notes": list(current.notes),
             "pid": os.getpid(),

@@ -70,6 +70,8 @@ class PortHolder:
         uid: Id of its user, if visible.
         http_status: HTTP status of its health; None if it did not answer over HTTP in time.
         problems: The problems that its health reports, as text that can be printed.
+        has_failed: Whether it says that one of its tasks has failed, so that it refuses its clients.
+        uptime_seconds: How long it runs, as it says; None if it does not say so.
     """
 
     pid: int | None
@@ -80,6 +82,8 @@ class PortHolder:
     uid: int | None = None
     http_status: int | None = None
     problems: tuple[str, ...] = ()
+    has_failed: bool = False
+    uptime_seconds: int | None = None
 
 
 def find_incumbent(environment: Mapping[str, str]) -> Incumbent | None:
@@ -152,6 +156,8 @@ def find_port_holder(host: str, port: int, *, timeout_seconds: float = 2.0, proc
         uid=listener.uid if listener is not None else None,
         http_status=status,
         problems=_read_problems(health),
+        has_failed=health.get("task_failed") is True,
+        uptime_seconds=uptime if isinstance(uptime := health.get("uptime_seconds"), int) else None,
     )
 
 

@@ -63,6 +63,12 @@ def _check_own_server(holder: PortHolder, url: str, *, restart: str) -> Check:
     if holder.version != version:
         text = f"the server at {url} has version {holder.version}, but {version} is installed"
         return Check("server", Level.PROBLEM, text, restart)
+    if holder.has_failed:
+        reported = "; ".join(holder.problems)
+        start = "opencode-memory serve --detach"
+        return FixableCheck(
+            "server", Level.PROBLEM, f"the server refuses clients: {reported}", start, Fix(FixKind.START)
+        )
     if holder.http_status != 200:  # noqa: PLR2004  HTTP's OK
         reported = "; ".join(holder.problems) or f"see {url}/health"
         return Check("server", Level.PROBLEM, f"the server reports a problem: {reported}", restart)
