@@ -112,6 +112,22 @@ def test_opencode_that_ends_again_and_again_is_given_up() -> None:
     assert len(own.opened) == 4
 
 
+def test_starts_are_counted_only_for_the_current_steps_of_loops_at_work() -> None:
+    hosts, _ = make()
+
+    async def main() -> None:
+        for step in range(5):
+            for id_ in "ab":
+                found = await hosts.find_or_open(loop(id=id_, steps=step))
+                assert found is not None
+                hosts.remove(found)
+        assert hosts._starts == {"a": (4, 1), "b": (4, 1)}
+        await hosts.end_idle([loop(id="a", steps=4), loop(id="b", state=LoopState.COMPLETED)])
+        assert hosts._starts == {"a": (4, 1)}
+
+    anyio.run(main)
+
+
 def test_one_connection_wakes_all_loops_that_wait_for_it() -> None:
     hosts, own = make(connects=False)
     found: list[object] = []

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -178,6 +179,32 @@ def test_approved_plan_is_tried_again_after_a_failure(
     run(main)
     assert [asked.body["messageID"] for asked in world.opencode.asked] == ["msg_1"]
     assert len(world.opencode.sessions) == 1
+
+
+def test_passed_times_of_plans_are_forgotten(make: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper_module, "_PLAN_SECONDS", 0.05)
+    world = make()
+    cancel_loop(world.store, world.loop, at=clock.now())
+    kept, plans = Kept(world), Plans(world.store, PROJECT)
+
+    def is_running(plan: Plan) -> bool:
+        return plans.get(plan.id).status is PlanStatus.RUNNING
+
+    async def main() -> None:
+        async with serving(kept) as keeper:
+            keeper.add(world.opencode)
+            for _ in range(3):
+                plan = approved(world)
+                keeper.wake()
+                await kept.until(partial(is_running, plan))
+
+            def has_forgotten() -> bool:
+                keeper.wake()
+                return not keeper._later
+
+            await kept.until(has_forgotten)
+
+    run(main)
 
 
 def test_plan_with_an_unknown_model_is_carried_out_by_the_default_and_says_so(make: Callable[..., World]) -> None:

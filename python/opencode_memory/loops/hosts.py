@@ -40,7 +40,8 @@ class Hosts:
         self._lock = anyio.Lock()
         self._uses_own = False
         self._idle_since: float | None = None
-        self._starts: dict[tuple[str, int], int] = {}
+        self._starts: dict[str, tuple[int, int]] = {}
+        """For a loop that needs our OpenCode: the step, and how often it was opened for that step."""
 
     def add(self, host: Host) -> None:
         """Use a connection of OpenCode from now on."""
@@ -77,11 +78,11 @@ class Hosts:
         is_held = loop.host is not None and loop.host != self._own.pid and is_alive(loop.host, loop.host_started)
         if found is not None or loop.program is None or is_held:
             return found
-        step = (loop.id, loop.steps)
-        starts = self._starts.pop(step, 0) + 1
+        step, starts = self._starts.pop(loop.id, (loop.steps, 0))
+        starts = starts + 1 if step == loop.steps else 1
         if starts > _MOST_STARTS:
             raise OpencodeMemoryError(f"OpenCode has ended {_MOST_STARTS} times during this step")
-        self._starts[step] = starts
+        self._starts[loop.id] = (loop.steps, starts)
         async with self._lock:
             self._uses_own = True
             await self._own.open(loop.program, loop.directory)
@@ -95,13 +96,15 @@ class Hosts:
         return found
 
     async def end_idle(self, loops: Iterable[Loop]) -> float:
-        """End our OpenCode if none of these loops needs it. Return the seconds until it has to be looked at again."""
+        """End our OpenCode if none of all loops needs it. Return the seconds until it has to be looked at again."""
+        needing = {loop.id for loop in loops if _may_need_own(loop)}
+        self._starts = {id_: starts for id_, starts in self._starts.items() if id_ in needing}
         pid = self._own.pid
         if pid is None:
             return _NEVER
         # The server before this one may have started it.
         self._uses_own = self._uses_own or any(host.pid == pid for host in self._connected)
-        if any(map(_may_need_own, loops)):
+        if needing:
             self._idle_since = None
             return _NEVER
         now = time.monotonic()

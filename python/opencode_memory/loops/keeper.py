@@ -128,6 +128,8 @@ class Keeper:
     async def _start_all(self, tasks: TaskGroup) -> float:
         """Start what can run. Return the seconds until the next look; infinity if nothing waits."""
         now = time.monotonic()
+        # A server runs for months, and a time that has passed no longer delays anything.
+        self._later = {id_: at for id_, at in self._later.items() if at > now}
         loops = await _on_thread(Loops(self._store).list_all)
         pause = await self._hosts.end_idle(loops)
         for loop in loops:
