@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from opencode_memory.learning.digest.queue import (
     MOST_ATTEMPTS,
     OLDEST_SECONDS,
     DigestQueue,
+    Entry,
     LeaseLostError,
 )
 from opencode_memory.learning.extraction.events import SessionInfo
@@ -53,6 +55,28 @@ def test_claim_takes_only_what_a_process_can_digest(desk: Desk) -> None:
     assert due is not None
     assert due.info.id == OTHER.id
     assert desk.queue.claim("v", is_mine=lambda entry: entry.directory == OTHER.directory) is None
+
+
+def test_look_for_due_sessions_parses_only_their_rows(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    done, dead = desk.claim(), SessionInfo(id="dead", directory=INFO.directory)
+    desk.queue.finish(done)
+    desk.queue.add(dead, active_ms=desk.now_ms, rest_seconds=0)
+    failed = desk.queue.claim("w")
+    assert failed is not None
+    desk.queue.fail(failed, "no", is_final=True)
+    # The title has the words by which a row that is not due is recognised.
+    titled = replace(OTHER, title='"due_ms": null, "is_dead": true')
+    desk.queue.add(titled, active_ms=desk.now_ms, rest_seconds=0)
+    parse, parsed = Entry.from_json, list[str]()
+
+    def note(session: str, text: str) -> Entry:
+        parsed.append(session)
+        return parse(session, text)
+
+    monkeypatch.setattr(Entry, "from_json", note)
+    assert desk.queue.has_due()
+    assert parsed == [OTHER.id]
+    assert {entry.session for entry in desk.queue.entries()} == {INFO.id, "dead", OTHER.id}
 
 
 def test_two_processes_never_hold_one_session(desk: Desk, store: MemoryStore, tmp_path: Path) -> None:

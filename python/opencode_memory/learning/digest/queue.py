@@ -11,6 +11,7 @@ in its folder, so claims need a choice.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -33,6 +34,8 @@ _ROW: Final = "digest:"
 _FIRST_PAUSE_SECONDS: Final = 60.0
 _PAUSE_GROWS: Final = 4
 _LONGEST_ERROR: Final = 500
+_WANTS_NONE: Final = re.compile(r'"due_ms": ?null|"is_dead": ?true')
+"""Matches a stored row that is not due. Quotes in its texts are escaped, so no text matches."""
 _T = TypeVar("_T")
 
 
@@ -197,13 +200,11 @@ class DigestQueue:
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all sessions that were ever queued, the one that is due first in front."""
-        rows = self._store.learning.progress(_FEED)
-        found = [Entry.from_json(name.removeprefix(_ROW), progress.mark) for name, progress in rows.items()]
-        return tuple(sorted(found, key=lambda entry: (not entry.is_due, entry.due_ms or 0, entry.session)))
+        return self._find(lambda _: True)
 
     def has_due(self, *, is_mine: Callable[[Entry], bool] = lambda _: True) -> bool:
         """Return whether ``claim`` would find a session. Reads only."""
-        return any(self._is_free(entry) and is_mine(entry) for entry in self.entries())
+        return any(self._is_free(entry) and is_mine(entry) for entry in self._find_due())
 
     def claim(
         self, worker: str, *, is_mine: Callable[[Entry], bool] = lambda _: True, lease_seconds: float = LEASE_SECONDS
@@ -215,7 +216,7 @@ class DigestQueue:
             is_mine: Returns whether this process can digest a session.
             lease_seconds: Duration of the lease.
         """
-        for entry in self.entries():
+        for entry in self._find_due():
             if self._is_free(entry) and is_mine(entry):
                 claimed = self._claim(entry.session, worker, lease_seconds)
                 if claimed is not None:
@@ -337,6 +338,22 @@ class DigestQueue:
                 lambda found: replace(found, is_dead=False, attempts=0, due_ms=self._now_ms()),
             )
         return len(dead)
+
+    def _find_due(self) -> tuple[Entry, ...]:
+        """Return the sessions that are due now or later.
+
+        Rows of the others are not parsed: there is one for each session, and processes look every few seconds.
+        """
+        return self._find(lambda row: _WANTS_NONE.search(row) is None)
+
+    def _find(self, is_wanted: Callable[[str], bool]) -> tuple[Entry, ...]:
+        rows = self._store.learning.progress(_FEED)
+        found = [
+            Entry.from_json(name.removeprefix(_ROW), progress.mark)
+            for name, progress in rows.items()
+            if is_wanted(progress.mark)
+        ]
+        return tuple(sorted(found, key=lambda entry: (not entry.is_due, entry.due_ms or 0, entry.session)))
 
     def _is_free(self, entry: Entry) -> bool:
         now = self._now_ms()
