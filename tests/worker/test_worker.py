@@ -217,6 +217,41 @@ def test_full_disk_does_not_end_the_worker(store: MemoryStore, monkeypatch: pyte
     assert pauses[0] >= 10
 
 
+@pytest.mark.parametrize(
+    ("step", "error"), [("done", None), ("failed", ValueError("no")), ("failed", PermanentError("never"))]
+)
+@pytest.mark.parametrize("refusal", [StorageError("the disk is full", path="store.db"), BusyError("the store is held")])
+def test_result_that_cannot_be_written_is_written_later_and_its_job_is_not_repeated(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, step: str, error: Exception | None, refusal: Exception
+) -> None:
+    real = getattr(store.jobs, step)
+    refusals = iter([True, True])
+    done: list[str] = []
+
+    def refuse(*arguments: Any, **options: Any) -> Any:
+        if next(refusals, False):
+            raise refusal
+        return real(*arguments, **options)
+
+    def do(work: Work) -> None:
+        done.append(work.job.subject)
+        if error is not None and work.job.subject == "a":
+            raise error
+
+    def wait(_: float) -> bool:
+        # The clock stands still, so no lease ends.
+        return next(rounds, None) is not None
+
+    rounds = iter(range(5))
+    monkeypatch.setattr(store.jobs, step, refuse)
+    for subject in "ab":
+        store.jobs.enqueue("task", subject)
+    run_worker(store, make_duties("task", do), wait=wait, now=make_clock(store), lower_priority=False)
+    assert done == ["a", "b"]
+    left = [(job.subject, job.lease_until, bool(job.error)) for job in store.jobs.list()]
+    assert left == ([] if error is None else [("a", None, True)])
+
+
 @pytest.mark.parametrize("step", ["has", "claim", "done", "enqueue"])
 def test_busy_store_between_jobs_does_not_end_the_worker(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch, step: str

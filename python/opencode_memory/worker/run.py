@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import redact
@@ -25,6 +26,7 @@ from opencode_memory.worker.clock_set_back import ClockWatch, bring_jobs_forward
 from opencode_memory.worker.dead_jobs import DeadJobs
 from opencode_memory.worker.dead_workers import free_jobs_of_dead_workers, name_worker
 from opencode_memory.worker.duty import REFUSED_SECONDS, Duty, LeaseLostError, PermanentError, PostponedError, Work
+from opencode_memory.worker.results import Results
 
 if TYPE_CHECKING:
     from opencode_memory.store.jobs import Job
@@ -92,12 +94,13 @@ def run_worker(
     name = name_worker()
     postponements = Postponements()
     clock_watch = ClockWatch()
-    dead_jobs = DeadJobs()
+    results, dead_jobs = Results(), DeadJobs()
     is_first, was_set_back = True, False
     while True:
         did_something, pause = False, _LOOK_SECONDS
         by_kind = {duty.kind: duty for duty in duties if is_active(duty.kind)}
         try:
+            results.write_refused()
             if is_first:
                 free_jobs_of_dead_workers(store, at=now())
                 bring_jobs_forward(store, at=now())
@@ -108,7 +111,9 @@ def run_worker(
                 was_set_back = False
             enqueue_due_jobs(store, tuple(by_kind.values()))
             dead_jobs.try_again(store, by_kind.values(), at=now(), is_due=_is_due)
-            did_something = run_next_job(store, by_kind, worker=name, now=now, postponements=postponements)
+            did_something = run_next_job(
+                store, by_kind, worker=name, now=now, postponements=postponements, results=results
+            )
         except BusyError:
             _log.info("the store is busy; the worker tries again")
         except StorageError as error:
@@ -168,6 +173,7 @@ def run_next_job(
     worker: str,
     now: Callable[[], datetime] = clock.now,
     postponements: Postponements | None = None,
+    results: Results | None = None,
 ) -> bool:
     """Run the next due job; return False if there is none.
 
@@ -177,8 +183,13 @@ def run_next_job(
         worker: Name of the worker.
         now: Returns the current time.
         postponements: Postponements of earlier jobs; without them, each one is logged.
+        results: Keep a result that cannot be written; without them, it is lost.
+
+    Raises:
+        BusyError: The store is busy.
+        StorageError: The store cannot be written.
     """
-    postponements = postponements or Postponements()
+    postponements, results = postponements or Postponements(), results or Results()
     job = store.jobs.claim(worker, kinds=tuple(duties))
     if job is None:
         return False
@@ -187,24 +198,24 @@ def run_next_job(
     except (LeaseLostError, ClosedError) as error:
         _log.info("%s: %s", _format_job(job), _format_error(error))
     except PostponedError as error:
-        store.jobs.done(job, again_at=now() + timedelta(seconds=error.seconds))
+        results.write(partial(store.jobs.done, job, again_at=now() + timedelta(seconds=error.seconds)))
         reason = _format_error(error)
         if postponements.is_new(job, reason):
             level = logging.WARNING if error.is_warning else logging.INFO
             _log.log(level, "%s is postponed: %s", _format_job(job), reason)
         return True
     except PermanentError as error:
-        store.jobs.failed(job, _format_error(error), is_final=True)
         _log.warning("%s failed permanently: %s", _format_job(job), _format_error(error))
+        results.write(partial(store.jobs.failed, job, _format_error(error), is_final=True))
     except BusyError:
         # The store is busy, so the failure must not count against the job.
-        store.jobs.done(job, again_at=now() + timedelta(seconds=_LOOK_SECONDS))
+        results.write(partial(store.jobs.done, job, again_at=now() + timedelta(seconds=_LOOK_SECONDS)))
     except Exception as error:  # noqa: BLE001  one bad job must not end the worker, and it is kept with its error
         reason = f"{type(error).__name__}: {_format_error(error)}"
-        store.jobs.failed(job, reason)
         _log.warning("%s failed: %s", _format_job(job), reason, exc_info=_log.isEnabledFor(logging.DEBUG))
+        results.write(partial(store.jobs.failed, job, reason))
     else:
-        store.jobs.done(job, again_at=again_at)
+        results.write(partial(store.jobs.done, job, again_at=again_at))
     postponements.end(job)
     return True
 
