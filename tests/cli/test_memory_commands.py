@@ -239,6 +239,15 @@ def test_kv_stores_lists_and_deletes_values(cli: CommandLine) -> None:
     assert cli("kv", "delete", "count").code == 1
 
 
+@pytest.mark.parametrize("command", [("cleanup", "--all"), ("purge", "ID")])
+def test_no_to_the_question_changes_nothing_and_exits_with_1(cli: CommandLine, command: tuple[str, ...]) -> None:
+    memory = cli.remember("A fact.")
+    answer = cli(*(memory if word == "ID" else word for word in command), given="n\n", at_terminal=True)
+    assert answer.code == 1
+    assert "Deleted" not in answer.out
+    assert cli.contents() == ["A fact."]
+
+
 def test_cleanup_requires_all_criteria_and_stays_in_project(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     decision = cli.remember("A decision.", "-c", "decision")

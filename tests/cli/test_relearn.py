@@ -119,6 +119,14 @@ def test_undo_and_dry_run_exclude_each_other(cli: CommandLine) -> None:
 # The offer
 
 
+def test_no_to_the_question_archives_nothing_and_exits_with_1(cli: CommandLine, ids: list[str]) -> None:
+    before = cli.contents("--all-projects")
+    assert cli(*RELEARN, given="n\n", at_terminal=True).code == 1
+    assert cli.contents("--all-projects") == before
+    assert cli(*RELEARN, given="y\n", at_terminal=True).code == 0
+    assert cli.contents("--all-projects") != before
+
+
 def test_learning_status_offers_and_records_nothing(cli: CommandLine, ids: list[str]) -> None:
     for _ in range(2):
         answer = cli.ok("learning", "status")

@@ -27,6 +27,13 @@ class Answer:
         return json.loads(self.out)
 
 
+class _Terminal(io.TextIOWrapper):
+    """Standard input of a user who can be asked."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 class CommandLine:
     """Runs commands in this process, in a project folder."""
 
@@ -35,9 +42,10 @@ class CommandLine:
         self._capsys = capsys
         self.folder = folder
 
-    def __call__(self, *arguments: str, given: str | bytes = b"") -> Answer:
+    def __call__(self, *arguments: str, given: str | bytes = b"", at_terminal: bool = False) -> Answer:
         data = given.encode() if isinstance(given, str) else given
-        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+        stream = _Terminal if at_terminal else io.TextIOWrapper
+        self._monkeypatch.setattr(sys, "stdin", stream(io.BytesIO(data), encoding="utf-8"))
         code = main(arguments)
         captured = self._capsys.readouterr()
         assert "Traceback" not in captured.err

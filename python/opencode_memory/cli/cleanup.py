@@ -111,11 +111,8 @@ def delete_matches(run: Invocation, request: CleanupRequest) -> int:
             print_list(run.out, found[:_SHOWN], at=run.started_at, with_project=False)
             if len(found) > _SHOWN:
                 run.out.line(dim(f"… and {len(found) - _SHOWN} more"))
-        go_ahead = (
-            bool(found)
-            and not request.dry_run
-            and confirm(f"Delete {format_count(len(found), 'memory')}", yes=request.yes)
-        )
+        wants_to = bool(found) and not request.dry_run
+        go_ahead = wants_to and confirm(f"Delete {format_count(len(found), 'memory')}", yes=request.yes)
         deleted = []
         if go_ahead:
             reject_learned(store, [memory.id for memory in found])
@@ -126,9 +123,9 @@ def delete_matches(run: Invocation, request: CleanupRequest) -> int:
         run.out.note("No memory meets the criteria.")
     elif request.dry_run:
         run.out.line(f"{len(found)} would be deleted.")
-    else:
+    elif go_ahead:
         run.out.line(f"Deleted {len(deleted)}. " + ("`opencode-memory undo` restores them." if deleted else ""))
-    return DONE if found else NOTHING_FOUND
+    return DONE if found and go_ahead == wants_to else NOTHING_FOUND
 
 
 def _find_matches(store: MemoryStore, run: Invocation, request: CleanupRequest) -> Iterator[Memory]:

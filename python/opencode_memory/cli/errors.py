@@ -1,7 +1,7 @@
 """Exit codes of commands, and error messages.
 
-0 means success, 1 no results or a failed check, 2 wrong usage or an error, 130 an interrupt. Invalid input never causes
-a traceback.
+0 means success, 1 no results, a failed check or the answer "no" to a question, 2 wrong usage or an error, 130 an
+interrupt. Invalid input never causes a traceback.
 """
 
 from __future__ import annotations

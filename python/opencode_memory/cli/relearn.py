@@ -77,7 +77,8 @@ def _judge(run: Invocation, db: Path | None, *, dry_run: bool, yes: bool) -> int
             _print_proposal(run, store, proposal)
         archived: tuple[str, ...] = ()
         question = f"Archive {format_count(len(proposal.archive), 'memory')}"
-        if not dry_run and (not proposal.archive or confirm(question, yes=yes)):
+        is_refused = not dry_run and bool(proposal.archive) and not confirm(question, yes=yes)
+        if not (dry_run or is_refused):
             archived = apply(store, proposal)
     if run.out.as_json:
         run.out.json(_describe(proposal, archived, dry_run=dry_run))
@@ -86,7 +87,7 @@ def _judge(run: Invocation, db: Path | None, *, dry_run: bool, yes: bool) -> int
             f"Archived {format_count(len(archived), 'memory')}. "
             "`opencode-memory learning relearn --undo` brings them back."
         )
-    return DONE if proposal.archive or proposal.keep else NOTHING_FOUND
+    return DONE if (proposal.archive or proposal.keep) and not is_refused else NOTHING_FOUND
 
 
 def _open_transcripts(run: Invocation, db: Path | None, stack: ExitStack) -> SessionPages | None:
