@@ -7,6 +7,7 @@
 
 pub mod allocator;
 pub mod clock;
+pub mod control;
 pub mod crash;
 mod durable;
 pub mod engine;

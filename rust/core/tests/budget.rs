@@ -4,6 +4,7 @@
 
 mod support;
 
+use opencode_memory_core::control::Control;
 use opencode_memory_core::{Clock, Engine};
 
 use support::{BEGINNING, open, options};
@@ -94,8 +95,8 @@ fn restored_backup_does_not_begin_a_new_count() {
     let dir = support::folder();
     let engine = open(dir.path());
     let copy = dir.path().join("copy.db");
-    engine.backup(&copy).unwrap();
+    engine.backup(&copy, &Control::none()).unwrap();
     engine.charge_tokens(100, 100).unwrap();
-    engine.restore_backup(&copy).unwrap();
+    engine.restore_backup(&copy, &Control::none()).unwrap();
     assert_eq!(engine.charge_tokens(1, 100).unwrap(), None);
 }

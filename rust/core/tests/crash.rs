@@ -10,9 +10,9 @@ mod support;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use opencode_memory_core::control::Control;
 use opencode_memory_core::crash;
 use opencode_memory_core::engine::TurnRequest;
-use opencode_memory_core::index::catch_up::Control;
 use opencode_memory_core::model::{Patch, Scope};
 use opencode_memory_core::store::turns::{NewTurn, Page};
 use opencode_memory_core::store::{FILE, recovery};
@@ -152,7 +152,8 @@ fn child() {
     }
     if words[0] == "restore beside" {
         crash::arm(&words[1], 1);
-        recovery::restore_beside(&dir, &dir.join("backup.db"), support::BEGINNING).expect("a restored backup");
+        recovery::restore_beside(&dir, &dir.join("backup.db"), support::BEGINNING, &Control::none())
+            .expect("a restored backup");
         return;
     }
     if words[0] == "purge" {
@@ -190,8 +191,8 @@ fn run(engine: &Engine, step: Step, round: usize) {
         Step::Embed => drop(embed(engine)),
         Step::CatchUp => catch_up(engine),
         Step::Rebuild => rebuild(engine),
-        Step::Backup => engine.backup(&backup).expect("a backup"),
-        Step::Restore => drop(engine.restore_backup(&backup).expect("a restored backup")),
+        Step::Backup => engine.backup(&backup, &Control::none()).expect("a backup"),
+        Step::Restore => drop(engine.restore_backup(&backup, &Control::none()).expect("a restored backup")),
         Step::Purge(number) => {
             let report = engine.purge(&[id(number)], &Control::none()).expect("a purge");
             assert!(report.problems.is_empty(), "{report:?}");
@@ -281,17 +282,18 @@ fn killed_restore_of_a_damaged_store_is_completed_by_the_next() {
         let engine = open(dir.path());
         remember(&engine, 0..30);
         catch_up(&engine);
-        engine.backup(&dir.path().join("backup.db")).expect("a backup");
+        engine.backup(&dir.path().join("backup.db"), &Control::none()).expect("a backup");
         drop(engine);
         let file = dir.path().join(FILE);
         std::fs::write(&file, b"ruined").expect("a file");
         child::start(dir.path(), &["restore beside", point]).assert_killed();
         let is_restored = *point == "recovery:replaced";
-        assert_eq!(recovery::is_sound(dir.path()).expect("an examination"), is_restored, "{point}");
+        assert_eq!(recovery::is_sound(dir.path(), &Control::none()).expect("an examination"), is_restored, "{point}");
         if !is_restored {
             // Neither the damaged store nor an empty one is taken for the restored one.
             Engine::open(dir.path(), support::options(), Clock::fixed(support::BEGINNING)).expect_err("an alarm");
-            recovery::restore_beside(dir.path(), &dir.path().join("backup.db"), support::BEGINNING).expect("restored");
+            recovery::restore_beside(dir.path(), &dir.path().join("backup.db"), support::BEGINNING, &Control::none())
+                .expect("restored");
         }
         let engine = open(dir.path());
         catch_up(&engine);
@@ -313,7 +315,7 @@ fn killed_migration_is_completed_by_the_next_opening() {
         assert_finds_all(&engine);
         // The copy from before the migration is complete, and can be restored.
         let copy = dir.join("backups/format-1.db");
-        assert!(engine.restore_backup(&copy).expect("a restored copy") > 40, "{point}");
+        assert!(engine.restore_backup(&copy, &Control::none()).expect("a restored copy") > 40, "{point}");
         assert_finds_all(&engine);
     }
 }

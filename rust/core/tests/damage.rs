@@ -8,7 +8,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use opencode_memory_core::Engine;
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical;
 

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use opencode_memory_core::index::catch_up::{Control, try_lock};
+use opencode_memory_core::control::Control;
+use opencode_memory_core::index::catch_up::try_lock;
 use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical;
 use opencode_memory_core::model::{NewMemory, RecallRequest, Scope};
@@ -227,19 +228,20 @@ fn foreign_file_is_refused_and_unchanged() {
 fn damaged_store_is_restored_from_its_backup() {
     let prepared = prepared();
     let backup = prepared.path().join("backup.db");
-    open(prepared.path()).backup(&backup).expect("a backup");
+    open(prepared.path()).backup(&backup, &Control::none()).expect("a backup");
     let file = prepared.path().join(FILE);
     std::fs::write(&file, b"ruined").expect("a file");
     assert!(Engine::open(prepared.path(), options(), Clock::fixed(BEGINNING)).is_err());
-    assert!(!recovery::is_sound(prepared.path()).expect("an examination"));
+    assert!(!recovery::is_sound(prepared.path(), &Control::none()).expect("an examination"));
     std::fs::write(opencode_memory_core::store::wal_of(&file), b"left behind").expect("a file");
     let read_only = Options { read_only: true, ..options() };
     let refused = Engine::open(prepared.path(), read_only, Clock::fixed(BEGINNING)).expect_err("a damaged store");
     assert_eq!(refused.kind(), ErrorKind::CorruptStore, "{refused}");
-    let replaced = recovery::restore_beside(prepared.path(), &backup, BEGINNING).expect("a restored backup");
+    let replaced =
+        recovery::restore_beside(prepared.path(), &backup, BEGINNING, &Control::none()).expect("a restored backup");
     assert_eq!(replaced.memories, TEXTS);
     assert_eq!(std::fs::read(replaced.aside.expect("a folder").join(FILE)).expect("a file"), b"ruined");
-    assert!(recovery::is_sound(prepared.path()).expect("an examination"));
+    assert!(recovery::is_sound(prepared.path(), &Control::none()).expect("an examination"));
     let engine = open(prepared.path());
     catch_up(&engine);
     support::assert_clean(&engine);
@@ -297,7 +299,7 @@ fn verify_names_each_number_and_word_that_no_reader_knows() {
         let dir = prepared();
         change_rows(dir.path(), sql);
         let store = Store::open(dir.path(), true, BEGINNING).expect("a store");
-        let problems = check::problems(&store.read().expect("a snapshot")).expect("checked");
+        let problems = check::problems(&store.read().expect("a snapshot"), &Control::none()).expect("checked");
         assert!(problems.len() == 1 && problems[0].contains(problem), "{problems:?}");
     }
 }

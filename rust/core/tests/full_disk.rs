@@ -9,7 +9,7 @@ mod support;
 use std::ffi::CString;
 use std::path::Path;
 
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::model::NewMemory;
 use opencode_memory_core::{Clock, Engine, Error};

@@ -116,7 +116,7 @@ fn secret_in_extraction_state_is_redacted_and_purge_clears_the_state() {
         .expect("learned");
     let open = engine.learning("ses_1").expect("read").expect("known");
     assert!(!open.state.contains(secret), "{}", open.state);
-    engine.purge(&[results[0].id.clone()], &opencode_memory_core::index::catch_up::Control::none()).expect("purged");
+    engine.purge(&[results[0].id.clone()], &opencode_memory_core::control::Control::none()).expect("purged");
     assert_eq!(engine.learning("ses_1").expect("read").expect("known").state, r#"{"error":""}"#);
 }
 
@@ -131,7 +131,7 @@ fn purge_of_a_deleted_memory_clears_the_state_also_if_its_history_is_damaged() {
     let damage = "INSERT INTO history(operation, memory, at, kind, actor, before) \
                   SELECT operation, memory, at, kind, actor, '{\"content\":\"Quo' FROM history WHERE before IS NOT NULL";
     assert!(connection.execute(damage, []).expect("damaged") > 0);
-    engine.purge(&ids, &opencode_memory_core::index::catch_up::Control::none()).expect("purged");
+    engine.purge(&ids, &opencode_memory_core::control::Control::none()).expect("purged");
     assert_eq!(engine.learning("ses_1").expect("read").expect("known").state, r#"{"open":""}"#);
     let left: i64 = connection.query_row("SELECT count(*) FROM history", [], |row| row.get(0)).expect("counted");
     assert_eq!(left, 0);

@@ -4,7 +4,7 @@
 
 mod support;
 
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::model::Scope;
 use opencode_memory_core::model::enums::{Outcome, State};
 use opencode_memory_core::model::ledger::{Decision, Shown, Usefulness};
@@ -241,7 +241,7 @@ fn purge_erases_only_decisions_that_quote_the_memory() {
     engine.decide(Decision { state: State::Shown, ..quoting("msg_2", &ids) }).expect("decided");
     let other = engine.decide(offered("msg_3", &ids[1..])).expect("decided");
     let backup = dir.path().join("backup.db");
-    engine.backup(&backup).expect("a backup");
+    engine.backup(&backup, &Control::none()).expect("a backup");
     engine.purge(&ids[..1], &Control::none()).expect("purged");
     let decisions = engine.decisions("ses_1").expect("decisions");
     for decision in &decisions[..2] {
@@ -283,7 +283,7 @@ fn purge_of_a_memory_without_history_erases_decisions_and_names_backups() {
     engine.maintain().expect("maintained");
     assert_eq!(engine.history(&ids[0]).expect_err("forgotten").kind(), ErrorKind::NotFound);
     let backup = dir.path().join("backup.db");
-    engine.backup(&backup).expect("a backup");
+    engine.backup(&backup, &Control::none()).expect("a backup");
     let report = engine.purge(&ids, &Control::none()).expect("purged");
     assert_eq!((report.memories, report.problems.as_slice()), (1, [].as_slice()));
     assert_eq!(report.backups, [backup.canonicalize().expect("a path")]);
@@ -299,11 +299,11 @@ fn restored_backup_contains_its_decisions() {
     engine.decide(offered("msg_1", &ids)).expect("decided");
     let before = engine.decisions("ses_1").expect("decisions");
     let backup = dir.path().join("backup.db");
-    engine.backup(&backup).expect("a backup");
+    engine.backup(&backup, &Control::none()).expect("a backup");
     engine.settle("ses_1", "msg_1", State::Shown).expect("settled");
     engine.note_outcome("ses_1", &ids, Outcome::Used).expect("noted");
     engine.decide(offered("msg_2", &ids)).expect("decided");
-    engine.restore_backup(&backup).expect("restored");
+    engine.restore_backup(&backup, &Control::none()).expect("restored");
     assert_eq!(engine.decisions("ses_1").expect("decisions"), before);
     assert_eq!(usefulness(&engine, &ids[0]), (0, 0, 0));
     assert_clean(&engine);

@@ -7,6 +7,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
+use opencode_memory_core::control::Control;
 use opencode_memory_core::model::{NewMemory, Trust};
 use opencode_memory_core::store::{FILE, Store, recovery, wal_of};
 use opencode_memory_core::{Clock, ErrorKind};
@@ -130,8 +131,8 @@ fn closing_a_replaced_store_leaves_the_wal_of_the_new_one() {
     let backup = dir.path().join("copy.db");
     let former = open(dir.path());
     remember(&former, 0..5);
-    former.backup(&backup).expect("a backup");
-    recovery::restore_beside(dir.path(), &backup, BEGINNING).expect("restored");
+    former.backup(&backup, &Control::none()).expect("a backup");
+    recovery::restore_beside(dir.path(), &backup, BEGINNING, &Control::none()).expect("restored");
     let new = open(dir.path());
     remember(&new, 5..8);
     let wal = wal_of(&dir.path().join(FILE));

@@ -4,7 +4,7 @@
 
 mod support;
 
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::store::embedding::Staged;
 use opencode_memory_core::{Engine, crash};
 

@@ -7,7 +7,7 @@ mod support;
 use std::collections::BTreeSet;
 
 use opencode_memory_core::Engine;
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::model::{NewMemory, Scope, Selection};
 use opencode_memory_core::store::embedding::Chunk;
 

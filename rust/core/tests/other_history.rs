@@ -11,6 +11,7 @@ mod support;
 use std::path::Path;
 
 use opencode_memory_core::Engine;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::store::{FILE, wal_of};
 
 use support::{all, assert_clean, assert_holds, catch_up, embed, open, remember, text};
@@ -77,7 +78,7 @@ fn i6_restored_backup_is_answered_from_at_once_and_reuses_no_key() {
     let backup = dir.path().join("backup.db");
     let engine = filled(dir.path(), 0);
     let other = open(dir.path()); // Stands for another process with the store open and its indexes loaded.
-    engine.backup(&backup).expect("a backup");
+    engine.backup(&backup, &Control::none()).expect("a backup");
     remember(&engine, 1_000..1_000 + MANY);
     let ids: Vec<String> =
         all(&engine).into_iter().filter(|memory| memory.content == text(7)).map(|memory| memory.id).collect();
@@ -87,7 +88,7 @@ fn i6_restored_backup_is_answered_from_at_once_and_reuses_no_key() {
     let (key, seq) = (greatest_key(&engine), engine.stats().expect("numbers").seq);
     assert_holds(&other, (0..MANY).filter(|number| *number != 7).chain(1_000..1_000 + MANY));
 
-    assert_eq!(engine.restore_backup(&backup).expect("a restored backup"), MANY);
+    assert_eq!(engine.restore_backup(&backup, &Control::none()).expect("a restored backup"), MANY);
     for engine in [&engine, &other] {
         assert_holds(engine, 0..MANY);
         assert_clean(engine);
@@ -108,7 +109,7 @@ fn i6_restored_backup_is_answered_from_at_once_and_reuses_no_key() {
 fn backup_of_another_store_is_answered_from_at_once() {
     let (mine, theirs) = (support::folder(), support::folder());
     let backup = theirs.path().join("backup.db");
-    filled(theirs.path(), 5_000).backup(&backup).expect("a backup");
+    filled(theirs.path(), 5_000).backup(&backup, &Control::none()).expect("a backup");
     for indexed in [true, false] {
         let dir = mine.path().join(indexed.to_string());
         let engine = open(&dir);
@@ -123,7 +124,7 @@ fn backup_of_another_store_is_answered_from_at_once() {
             assert_holds(engine, 0..MANY);
         }
         let key = greatest_key(&engine);
-        engine.restore_backup(&backup).expect("a restored backup");
+        engine.restore_backup(&backup, &Control::none()).expect("a restored backup");
         for engine in [&engine, &other] {
             assert_holds(engine, 5_000..5_000 + MANY);
             assert_clean(engine);
@@ -145,7 +146,7 @@ fn invalid_backup_is_refused_without_changes() {
     let engine = open(dir.path());
     remember(&engine, 0..10);
     let sound = dir.path().join("sound.db");
-    engine.backup(&sound).expect("a backup");
+    engine.backup(&sound, &Control::none()).expect("a backup");
     let bytes = std::fs::read(&sound).expect("a file");
     let bad = dir.path().join("bad.db");
     let cases: [(&str, Vec<u8>); 4] = [
@@ -160,14 +161,14 @@ fn invalid_backup_is_refused_without_changes() {
     ];
     for (name, bytes) in cases {
         std::fs::write(&bad, &bytes).expect("a file");
-        let refused = engine.restore_backup(&bad).expect_err(name);
+        let refused = engine.restore_backup(&bad, &Control::none()).expect_err(name);
         assert_eq!(refused.kind(), opencode_memory_core::ErrorKind::CorruptStore, "{name}: {refused}");
         assert_eq!(std::fs::read(&bad).expect("a file"), bytes, "{name} was changed");
         assert_holds(&engine, 0..10);
     }
-    let missing = engine.restore_backup(&dir.path().join("missing.db")).expect_err("there is none");
+    let missing = engine.restore_backup(&dir.path().join("missing.db"), &Control::none()).expect_err("there is none");
     assert!(missing.to_string().contains("missing.db"), "{missing}");
     assert!(!dir.path().join("missing.db").exists());
-    assert_eq!(engine.restore_backup(&sound).expect("a restored backup"), 10);
+    assert_eq!(engine.restore_backup(&sound, &Control::none()).expect("a restored backup"), 10);
     assert_clean(&engine);
 }

@@ -5,7 +5,7 @@
 
 mod support;
 
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::model::NewMemory;
 
 use support::child::{self, say, task};

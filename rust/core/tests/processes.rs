@@ -9,7 +9,8 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use opencode_memory_core::index::catch_up::{Control, LOCK};
+use opencode_memory_core::control::Control;
+use opencode_memory_core::index::catch_up::LOCK;
 use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical;
 use opencode_memory_core::model::report::Outcome;

@@ -7,7 +7,7 @@ mod support;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::model::{NewMemory, Patch};
 use opencode_memory_core::store::{FILE, wal_of};
 use opencode_memory_core::{Clock, Engine, Error, Options, Result};
@@ -30,7 +30,7 @@ fn fill(dir: &Path) {
     catch_up(&engine);
     remember(&engine, 60..65);
     embed(&engine);
-    engine.backup(&dir.join("backup.db")).expect("a backup");
+    engine.backup(&dir.join("backup.db"), &Control::none()).expect("a backup");
 }
 
 /// Make a directory readable but not writable for all users.
@@ -61,7 +61,7 @@ fn writes(engine: &Engine, id: &str) -> Vec<(&'static str, Option<Error>)> {
         ("activate_model", engine.activate_model("another", 4).err()),
         ("catch_up", engine.catch_up(&control).err()),
         ("rebuild_indexes", engine.rebuild_indexes(&control).err()),
-        ("restore_backup", engine.restore_backup(&backup).err()),
+        ("restore_backup", engine.restore_backup(&backup, &Control::none()).err()),
         ("maintain", engine.maintain().err()),
     ]
 }
@@ -73,7 +73,7 @@ fn assert_read_only(dir: &Path, engine: &Engine) {
     let stats = engine.stats().expect("numbers");
     assert_eq!((stats.lexical_documents, stats.lexical_tail), (60, 5), "the index is used, not only the texts");
     let mut refused = writes(engine, &id);
-    refused.push(("backup", engine.backup(&dir.join("another.db")).err()));
+    refused.push(("backup", engine.backup(&dir.join("another.db"), &Control::none()).err()));
     for (what, error) in refused {
         let Some(error) = error else { panic!("{what} was not refused") };
         assert!(matches!(error, Error::Storage { .. }), "{what}: {error:?}");

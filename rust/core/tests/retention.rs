@@ -8,6 +8,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use opencode_memory_core::control::Control;
 use opencode_memory_core::engine::Batch;
 use opencode_memory_core::store::job::Ending;
 use opencode_memory_core::store::project::Identity;
@@ -66,7 +67,7 @@ fn row_of_a_backup_is_dropped_180_days_after_it_only_if_the_file_is_gone() {
     let engine = open(dir.path());
     let [kept, gone] = ["kept.db", "gone.db"].map(|name| dir.path().join(name));
     for file in [&kept, &gone] {
-        engine.backup(file).expect("a backup");
+        engine.backup(file, &Control::none()).expect("a backup");
     }
     std::fs::remove_file(&gone).expect("removed");
     maintain(&engine, 180);

@@ -1,7 +1,7 @@
 //! Interruption by Ctrl-C and progress callbacks of long operations.
 
 use opencode_memory_core::Error;
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 

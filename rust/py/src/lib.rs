@@ -32,22 +32,25 @@ mod _core {
 mod functions {
     use std::path::PathBuf;
 
+    use opencode_memory_core::control::Control;
     use opencode_memory_core::store::recovery;
     use opencode_memory_core::{Clock, text};
     use pyo3::prelude::*;
 
-    use crate::errors::detached;
+    use crate::control::run_interruptible;
 
     /// Whether the store in a folder can be opened and its pages are sound.
     #[pyfunction]
     pub fn is_sound_store(py: Python<'_>, data_dir: PathBuf) -> PyResult<bool> {
-        detached(py, || recovery::is_sound(&data_dir))
+        run_interruptible(py, None, |control| recovery::is_sound(&data_dir, control))
     }
 
     /// Restore a backup by replacing the file; returns the number of memories, and the folder with the former files.
     #[pyfunction]
     pub fn restore_beside(py: Python<'_>, data_dir: PathBuf, source: PathBuf) -> PyResult<(usize, Option<PathBuf>)> {
-        let replaced = detached(py, || recovery::restore_beside(&data_dir, &source, Clock::system().now_ms()))?;
+        let restore =
+            |control: &Control<'_>| recovery::restore_beside(&data_dir, &source, Clock::system().now_ms(), control);
+        let replaced = run_interruptible(py, None, restore)?;
         Ok((replaced.memories, replaced.aside))
     }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::Shared;
+use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::index::catch_up::{Control, Goals, catch_up, is_far_behind};
+use crate::index::catch_up::{Goals, catch_up, is_far_behind};
 use crate::model::report::CatchUpReport;
 use crate::store::change;
 

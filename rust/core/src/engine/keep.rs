@@ -7,8 +7,9 @@ use rustc_hash::FxHashSet;
 
 use super::{Engine, Shared};
 use crate::clock::DAY_MS;
+use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::index::catch_up::{Control, Goals, Lock, catch_up, try_lock};
+use crate::index::catch_up::{Goals, Lock, catch_up, try_lock};
 use crate::index::graph::snapshot;
 use crate::index::lexical::{self, Lexical};
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
@@ -92,7 +93,7 @@ impl Engine {
     /// Check the store, the lexical index and the graph for damage.
     pub fn verify(&self, control: &Control<'_>) -> Result<VerifyReport> {
         let shared = self.enter()?;
-        let store_problems = check::problems(&*shared.store.read()?)?;
+        let store_problems = check::problems(&*shared.store.read()?, control)?;
         // Otherwise an index that another process is writing would look damaged.
         let _still = shared.hold_indexes(control)?;
         let (view, at) = shared.current()?;
@@ -117,10 +118,10 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::CorruptStore`] if the rows are damaged as well; nothing is changed then.
-    pub fn rebuild_store_indexes(&self) -> Result<()> {
+    pub fn rebuild_store_indexes(&self, control: &Control<'_>) -> Result<()> {
         let shared = self.enter()?;
         shared.store.check_writable()?;
-        shared.store.exclusively(|connection| Ok(connection.execute_batch("REINDEX")?))
+        shared.store.reindex(control)
     }
 
     /// Rebuild the derived indexes from the store. No text is embedded.
@@ -142,9 +143,12 @@ impl Engine {
     }
 
     /// Write a complete copy of the store to `target`.
-    pub fn backup(&self, target: &Path) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if the caller stopped the work; there is no file then.
+    pub fn backup(&self, target: &Path, control: &Control<'_>) -> Result<()> {
         let shared = self.enter()?;
-        shared.store.backup(target)?;
+        shared.store.backup(target, control)?;
         if shared.store.is_writable() {
             let target = platform::resolve(target).map_err(|source| Error::storage("resolve", target, source))?;
             shared.store.write(&shared.clock, self.writer(), |write| write.note_backup(&target))?;
@@ -153,15 +157,18 @@ impl Engine {
     }
 
     /// Write a temporary copy for reading; it is not recorded as a backup.
-    pub fn snapshot_copy(&self, target: &Path) -> Result<()> {
-        self.enter()?.store.backup(target)
+    pub fn snapshot_copy(&self, target: &Path, control: &Control<'_>) -> Result<()> {
+        self.enter()?.store.backup(target, control)
     }
 
     /// Replace all rows by those of a backup; the indexes catch up later. Returns the number of memories.
-    pub fn restore_backup(&self, source: &Path) -> Result<usize> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if the caller stopped the work; nothing is changed then.
+    pub fn restore_backup(&self, source: &Path, control: &Control<'_>) -> Result<usize> {
         let shared = self.enter()?;
         shared.uses.lock().clear();
-        let memories = shared.store.restore(source)?;
+        let memories = shared.store.restore(source, control)?;
         shared.indexer.notify();
         Ok(memories)
     }
@@ -205,7 +212,7 @@ impl Engine {
     /// erased rows. Returns what may still contain the texts.
     fn finish_purge(&self, shared: &Shared, mark: i64, patience: Duration, control: &Control<'_>) -> Vec<String> {
         let steps = [
-            ("free pages and WAL", shared.store.scrub()),
+            ("free pages and WAL", shared.store.scrub(control)),
             ("indexes", shared.catch_up_within(patience, true, control).map(drop)),
         ];
         let mut problems = Vec::new();
@@ -245,7 +252,7 @@ impl Engine {
             // The mark of a purge that fails again stays for the next maintenance.
             self.finish_purge(shared, mark, Duration::ZERO, &Control::none());
         }
-        shared.store.truncate_wal(purge::UPKEEP_WAIT)?;
+        shared.store.truncate_wal(purge::UPKEEP_WAIT, &Control::none())?;
         Ok(cleaned)
     }
 }

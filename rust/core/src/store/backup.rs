@@ -9,13 +9,15 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::interrupt::interruptible;
 use super::{Store, budget, connection, copy, files, migration, schema};
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::{ids, platform};
 
 impl Store {
     /// Write a complete, compact copy to `target`, which must not exist. It appears under its name only when complete.
-    pub fn backup(&self, target: &Path) -> Result<()> {
+    pub fn backup(&self, target: &Path, control: &Control<'_>) -> Result<()> {
         if target.exists() {
             return Err(Error::Conflict(format!("{} exists already; choose another name", target.display())));
         }
@@ -26,15 +28,18 @@ impl Store {
         // VACUUM does not run inside of a transaction.
         snapshot.execute_batch("COMMIT")?;
         snapshot.pragma_update(None, "query_only", false)?;
-        let copied = copy::write(&snapshot, &partial_name(target), target, "write a backup to");
+        let copied = copy::write(&snapshot, &partial_name(target), target, "write a backup to", control);
         snapshot.pragma_update(None, "query_only", true)?;
         snapshot.execute_batch("BEGIN")?; // dropping the snapshot ends this transaction
         copied
     }
 
     /// Replace all rows by those of `source`; returns the number of memories.
-    pub fn restore(&self, source: &Path) -> Result<usize> {
-        examine(source)?;
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if the caller stopped the work; nothing is changed then.
+    pub fn restore(&self, source: &Path, control: &Control<'_>) -> Result<usize> {
+        examine(source, control)?;
         let source = platform::resolve(source).map_err(|error| Error::storage("resolve", source, error))?;
         let itself = (source.to_string_lossy().into_owned(), modified_ms(&source)?);
         let folder = self.file().parent().unwrap_or_else(|| Path::new("."));
@@ -44,7 +49,7 @@ impl Store {
                     .execute("ATTACH DATABASE ?1 AS source", [connection::uri(source, connection::Access::ReadOnly)])?;
                 // Rows are inserted table by table. Inside a transaction this pragma has no effect.
                 connection.pragma_update(None, "foreign_keys", false)?;
-                let restored = replace_all_rows(connection, itself);
+                let restored = replace_all_rows(connection, itself, control);
                 connection.pragma_update(None, "foreign_keys", true)?;
                 connection.execute_batch("DETACH DATABASE source")?;
                 restored
@@ -100,14 +105,15 @@ fn modified_ms(file: &Path) -> Result<i64> {
 }
 
 /// Refuse a file that is not an undamaged store, before any row is changed.
-fn examine(source: &Path) -> Result<()> {
+fn examine(source: &Path, control: &Control<'_>) -> Result<()> {
     let from = connection::reader(source, connection::Access::ReadOnly)?;
     if schema::inspect(&from, source).map_err(|error| error.located(source))? == schema::Found::Nothing {
         return Err(Error::CorruptStore { path: source.to_owned(), message: "is empty".into() });
     }
-    let sound: String = from
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(|error| connection::describe("check", source, error))?;
+    let sound = interruptible(&from, control, || {
+        from.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+            .map_err(|error| connection::describe("check", source, error))
+    })?;
     if sound != "ok" {
         return Err(Error::CorruptStore { path: source.to_owned(), message: format!("is damaged: {sound}") });
     }
@@ -116,8 +122,16 @@ fn examine(source: &Path) -> Result<()> {
 
 /// Put the rows of the attached `source` in the place of ours, in one transaction: every process sees the old store or the
 /// new one, and dying in between leaves the old one.
-fn replace_all_rows(connection: &mut Connection, source: (String, i64)) -> Result<usize> {
+fn replace_all_rows(connection: &mut Connection, source: (String, i64), control: &Control<'_>) -> Result<usize> {
     let write = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let memories = interruptible(&write, control, || copy_rows(&write, source))?;
+    crate::crash::point("restore:copied");
+    write.commit()?;
+    crate::crash::point("restore:committed");
+    Ok(memories)
+}
+
+fn copy_rows(write: &Connection, source: (String, i64)) -> Result<usize> {
     let tables: Vec<String> = write
         .prepare("SELECT name FROM main.sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")?
         .query_map([], |row| row.get(0))?
@@ -125,7 +139,7 @@ fn replace_all_rows(connection: &mut Connection, source: (String, i64)) -> Resul
     // Keep the list of backups made since. Otherwise a purge could not name them.
     write.execute("INSERT OR IGNORE INTO main.backup SELECT * FROM source.backup", [])?;
     write.execute("INSERT OR IGNORE INTO main.backup(path, at) VALUES (?1, ?2)", source)?;
-    let spent = budget::numbers(&write)?;
+    let spent = budget::numbers(write)?;
     for table in tables.iter().filter(|table| *table != "backup") {
         // Emptying a table leaves its sequence where it is, and inserting only raises it: keys are never reused.
         write.execute_batch(&format!(
@@ -140,11 +154,8 @@ fn replace_all_rows(connection: &mut Connection, source: (String, i64)) -> Resul
              WHERE name NOT IN (SELECT name FROM main.sqlite_sequence)",
     )?;
     write.execute("UPDATE main.meta SET value = ?1 WHERE name = 'store_id'", [ids::new_store_id()])?;
-    budget::put_back(&write, &spent)?;
+    budget::put_back(write, &spent)?;
     let memories: i64 = write.query_row("SELECT count(*) FROM main.memory", [], |row| row.get(0))?;
-    crate::crash::point("restore:copied");
-    write.commit()?;
-    crate::crash::point("restore:committed");
     Ok(memories as usize)
 }
 

@@ -2,13 +2,26 @@
 
 use rusqlite::Connection;
 
-use super::columns;
+use super::interrupt::interruptible;
+use super::{Store, columns};
+use crate::control::Control;
 use crate::error::Result;
 use crate::model::{Category, Status, Trust};
 use crate::text;
 
 /// All problems of the store, as text; empty if there are none.
-pub fn problems(connection: &Connection) -> Result<Vec<String>> {
+pub fn problems(connection: &Connection, control: &Control<'_>) -> Result<Vec<String>> {
+    interruptible(connection, control, || find_problems(connection))
+}
+
+impl Store {
+    /// Rebuild `SQLite`'s own indexes from the rows, all of them or, if it fails, none.
+    pub fn reindex(&self, control: &Control<'_>) -> Result<()> {
+        self.exclusively(|connection| interruptible(connection, control, || Ok(connection.execute_batch("REINDEX")?)))
+    }
+}
+
+fn find_problems(connection: &Connection) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut statement = connection.prepare("PRAGMA integrity_check(20)")?;
     let said: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;

@@ -102,6 +102,7 @@ pub fn describe(attempted: &str, file: &Path, error: rusqlite::Error) -> Error {
     };
     let said = message.clone().unwrap_or_else(|| failure.to_string());
     match failure.code {
+        ErrorCode::OperationInterrupted => Error::Interrupted,
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy { attempted, path },
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::CorruptStore {
             path,

@@ -9,6 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::schema::{self, FORMAT, Found};
 use super::{FILE, connection, copy, files};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// Folder of the backups beside a store.
@@ -85,7 +86,7 @@ fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBu
     let target = folder.join(format!("format-{from}.db"));
     let partial = folder.join(format!("format-{from}.db.{}.partial", std::process::id()));
     let attempted = "write a copy before its migration to";
-    copy::write_partial(connection, &partial, &target, attempted)?;
+    copy::write_partial(connection, &partial, &target, attempted, &Control::none())?;
     // Another process may have migrated the store since this one examined it. The copy of that process stays then.
     if user_version(&partial)? != from {
         files::remove_if_there(&partial)?;

@@ -15,6 +15,7 @@ pub mod document;
 pub mod embedding;
 mod files;
 pub mod history;
+mod interrupt;
 pub mod job;
 pub mod kv;
 pub mod learning;

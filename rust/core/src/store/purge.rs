@@ -8,9 +8,11 @@ use rusqlite::{Connection, OptionalExtension};
 use super::change::Op;
 use super::connection::BUSY_TIMEOUT;
 use super::history::{self, Said};
+use super::interrupt::interruptible;
 use super::quoted::Quoted;
 use super::traces::UNUSED;
 use super::{Store, WriteTx, memory};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// How long an attempt of the maintenance to empty the WAL waits for the readers of older states. All writers wait
@@ -77,16 +79,16 @@ impl WriteTx<'_> {
 
 impl Store {
     /// Rewrite the file without its free pages and empty the WAL, so that erased text is nowhere in either.
-    pub fn scrub(&self) -> Result<()> {
+    pub fn scrub(&self, control: &Control<'_>) -> Result<()> {
         self.exclusively(|connection| {
             connection.pragma_update(None, "secure_delete", true)?;
             crate::crash::point("purge:erased");
-            connection.execute_batch("VACUUM")?;
+            let vacuumed = interruptible(connection, control, || Ok(connection.execute_batch("VACUUM")?));
             crate::crash::point("purge:vacuumed");
             connection.pragma_update(None, "secure_delete", false)?;
-            Ok(())
+            vacuumed
         })?;
-        if self.truncate_wal(PURGE_WAIT)? {
+        if self.truncate_wal(PURGE_WAIT, control)? {
             Ok(())
         } else {
             Err(Error::Busy { attempted: "empty the WAL of".into(), path: self.file().to_owned() })
@@ -96,12 +98,13 @@ impl Store {
     /// Fold the WAL into the file and empty it; `false` when a reader of some process still needs it.
     ///
     /// Tries several times. Each time, it waits for readers for `wait`.
-    pub fn truncate_wal(&self, wait: Duration) -> Result<bool> {
+    pub fn truncate_wal(&self, wait: Duration, control: &Control<'_>) -> Result<bool> {
         let begun = Instant::now();
         while !self.try_to_truncate_wal(wait)? {
             if begun.elapsed() > BUSY_TIMEOUT {
                 return Ok(false);
             }
+            control.check()?;
             thread::sleep(WRITERS_TURN);
         }
         Ok(true)

@@ -6,7 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::interrupt::interruptible;
 use super::{FILE, Store, connection, files, schema};
+use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
 
@@ -29,15 +31,18 @@ pub struct Replaced {
 /// Whether the store in `dir` can be opened and its pages are sound. Nothing is changed.
 ///
 /// # Errors
-/// [`Error::Busy`] and [`Error::FormatVersion`]: these stores are not damaged.
-pub fn is_sound(dir: &Path) -> Result<bool> {
+/// [`Error::Busy`] and [`Error::FormatVersion`]: these stores are not damaged. [`Error::Interrupted`]: the caller stopped
+/// the check.
+pub fn is_sound(dir: &Path, control: &Control<'_>) -> Result<bool> {
     let file = dir.join(FILE);
     if !file.exists() {
         return Ok(false);
     }
-    match examine(&file) {
+    match examine(&file, control) {
         Ok(is_sound) => Ok(is_sound),
-        Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::FormatVersion) => Err(error),
+        Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::FormatVersion | ErrorKind::Interrupted) => {
+            Err(error)
+        }
         // An I/O error of a failing disk needs a restore as well.
         Err(_) => Ok(false),
     }
@@ -47,11 +52,11 @@ pub fn is_sound(dir: &Path) -> Result<bool> {
 ///
 /// # Errors
 /// [`Error::CorruptStore`] if the backup is damaged; nothing is changed then.
-pub fn restore_beside(dir: &Path, source: &Path, now_ms: i64) -> Result<Replaced> {
+pub fn restore_beside(dir: &Path, source: &Path, now_ms: i64, control: &Control<'_>) -> Result<Replaced> {
     files::create_folder(dir)?;
     let building = dir.join(BUILDING);
     files::remove_if_there(&building)?;
-    let restored = build(&building, source, now_ms);
+    let restored = build(&building, source, now_ms, control);
     let memories = match restored {
         Ok(memories) => memories,
         Err(error) => {
@@ -71,9 +76,9 @@ pub fn restore_beside(dir: &Path, source: &Path, now_ms: i64) -> Result<Replaced
 }
 
 /// Build the restored store in a folder of its own. Its closing folds the WAL into the file.
-fn build(building: &Path, source: &Path, now_ms: i64) -> Result<usize> {
+fn build(building: &Path, source: &Path, now_ms: i64, control: &Control<'_>) -> Result<usize> {
     let store = Store::open(building, false, now_ms)?;
-    let memories = store.restore(source)?;
+    let memories = store.restore(source, control)?;
     store.close();
     let file = building.join(FILE);
     crate::durable::sync_file(&file).map_err(|error| Error::storage("sync", &file, error))?;
@@ -102,13 +107,15 @@ fn move_aside(dir: &Path, now_ms: i64) -> Result<Option<PathBuf>> {
     Ok(Some(aside))
 }
 
-fn examine(file: &Path) -> Result<bool> {
+fn examine(file: &Path, control: &Control<'_>) -> Result<bool> {
     let connection = connection::reader(file, connection::Access::ReadOnly)?;
     if schema::inspect(&connection, file)? == schema::Found::Nothing {
         return Ok(false);
     }
-    let said: String = connection
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(|error| connection::describe("check", file, error))?;
+    let said = interruptible(&connection, control, || {
+        connection
+            .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
+            .map_err(|error| connection::describe("check", file, error))
+    })?;
     Ok(said == "ok")
 }

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::model::{NewMemory, Patch};
 use opencode_memory_core::store::embedding::Chunk;
 use opencode_memory_core::{Clock, Engine, Result};
@@ -97,7 +97,7 @@ impl Step {
             Self::Backup => {
                 let target = engine.data_dir().join("backups/first.db");
                 if !target.exists() {
-                    engine.backup(&target)?;
+                    engine.backup(&target, &Control::none())?;
                 }
             }
             Self::Value => drop(engine.kv_set(None, "deploy", "1", None)?),

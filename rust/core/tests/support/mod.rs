@@ -9,7 +9,7 @@ pub mod files;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::model::query::{RecallRequest, Scope, Selection};
 use opencode_memory_core::model::report::VerifyReport;
 use opencode_memory_core::model::{Hit, Memory, NewMemory, Status};

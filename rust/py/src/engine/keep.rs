@@ -41,7 +41,7 @@ impl Engine {
 
     /// Rebuild `SQLite`'s own indexes of the store.
     fn rebuild_store_indexes(&self, py: Python<'_>) -> PyResult<()> {
-        self.run(py, || self.core.rebuild_store_indexes())
+        self.run_interruptible(py, None, |control| self.core.rebuild_store_indexes(control))
     }
 
     fn verify<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -73,15 +73,15 @@ impl Engine {
     }
 
     fn backup(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
-        self.run(py, || self.core.backup(&target))
+        self.run_interruptible(py, None, |control| self.core.backup(&target, control))
     }
 
     fn snapshot_copy(&self, py: Python<'_>, target: PathBuf) -> PyResult<()> {
-        self.run(py, || self.core.snapshot_copy(&target))
+        self.run_interruptible(py, None, |control| self.core.snapshot_copy(&target, control))
     }
 
     fn restore_backup(&self, py: Python<'_>, source: PathBuf) -> PyResult<usize> {
-        self.run(py, || self.core.restore_backup(&source))
+        self.run_interruptible(py, None, |control| self.core.restore_backup(&source, control))
     }
 
     fn backups(&self, py: Python<'_>) -> PyResult<Vec<(PathBuf, i64)>> {

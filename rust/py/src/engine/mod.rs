@@ -17,7 +17,7 @@ mod write;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 
-use opencode_memory_core::index::catch_up::Control;
+use opencode_memory_core::control::Control;
 use opencode_memory_core::model::Trust;
 use opencode_memory_core::store::FILE;
 use opencode_memory_core::{Clock, Error, Options, Result};
