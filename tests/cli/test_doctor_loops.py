@@ -16,6 +16,7 @@ from opencode_memory.loops.model import Loop, LoopState, Rest
 from opencode_memory.loops.process import ProcessId, identify
 from opencode_memory.loops.records import Loops
 from opencode_memory.plans import Plans
+from opencode_memory.store.documents import Change
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from support.command_line import CommandLine
@@ -124,3 +125,44 @@ def test_plan_that_waits_for_more_than_a_day_is_named(cli: CommandLine, store: M
         "note",
         f"1 plan waits for your answer, the oldest of 3 d ago: Say hello ({plan.id}) in app",
     )
+
+
+def test_damaged_loop_is_named_and_can_be_removed(cli: CommandLine, store: MemoryStore) -> None:
+    [loop] = Loops(store).list_all()
+    body = {"state": "dreaming"}
+    store.documents.write([Change(kind="loop", name="dddddddd", expected=0, body=body, project=loop.project)])
+    hint = (
+        "`opencode-memory backup restore` brings back the records of a backup; `opencode-memory loop cancel dddddddd`"
+        " removes this record, and keeps branch and folder"
+    )
+    [(level, text, found_hint)] = found(cli)
+    assert (level, found_hint) == ("problem", hint)
+    assert text.startswith("the loop dddddddd is damaged: ")
+    assert text.endswith(f" (in {loop.project})")
+    said = cli.ok("loop", "list")
+    assert "parser" in said.out
+    assert "the loop dddddddd is damaged: " in said.err
+    assert cli.ok("loop", "list", "--json").json["damaged"] == ["dddddddd"]
+    refused = cli("loop", "show", "dddddddd")
+    assert (refused.code, "is damaged" in refused.err, hint in refused.err) == (2, True, True)
+    cli.ok("loop", "cancel", "dddddddd", "--yes")
+    assert [loop.name for loop in Loops(store).list_all()] == ["parser"]
+    assert found(cli) == [("ok", "1 loop at work, 0 ended", None)]
+
+
+def test_damaged_plan_is_named_and_gets_a_new_record(cli: CommandLine, store: MemoryStore) -> None:
+    [loop] = Loops(store).list_all()
+    plan = Plans(store, loop.project).write_submitted(PLAN, at=clock.now())
+    body = {"status": "dreaming"}
+    store.documents.write([Change(kind="plan", name=plan.id, expected=plan.revision, body=body)])
+    hint = f"`opencode-memory plan edit {plan.id}` makes a new draft of its newest text"
+    [(level, text, found_hint)] = found(cli, "plans")
+    assert (level, found_hint) == ("problem", hint)
+    assert text.startswith(f"the plan {plan.id} is damaged: ")
+    assert f"the plan {plan.id} is damaged: " in cli.ok("plan", "list").err
+    assert hint in cli("plan", "show", plan.id).err
+    text_file = cli.folder / "plan.md"
+    text_file.write_text(PLAN, encoding="utf-8")
+    cli.ok("plan", "edit", plan.id, "--file", str(text_file), "--submit")
+    assert found(cli, "plans") == []
+    assert Plans(store, loop.project).get(plan.id).title == plan.title

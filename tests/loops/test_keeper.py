@@ -16,15 +16,17 @@ import pytest
 
 from loops.loop_world import PROJECT, World
 from opencode_memory.config.load import load
+from opencode_memory.errors import BusyError
 from opencode_memory.loops import keeper as keeper_module
 from opencode_memory.loops.host import HostError
 from opencode_memory.loops.keeper import Keeper
 from opencode_memory.loops.model import LoopState, Rest
 from opencode_memory.loops.own_host import OwnHost
+from opencode_memory.loops.records import Loops
 from opencode_memory.loops.runner import Runner
 from opencode_memory.loops.start import cancel_loop, pause_loop, resume_loop
 from opencode_memory.plans import Approval, Mode, Plan, Plans, PlanStatus
-from opencode_memory.store.documents import Change
+from opencode_memory.store.documents import Damaged
 from opencode_memory.text import clock
 from support.plans import PLAN
 
@@ -300,20 +302,21 @@ def test_loop_of_a_project_without_opencode_is_paused_and_named(make: Callable[.
     assert "no OpenCode is open in this project" in world.loops.get(world.loop.id).reason
 
 
-def test_record_that_cannot_be_read_does_not_end_the_server(
-    make: Callable[..., World], caplog: pytest.LogCaptureFixture
+def test_store_that_cannot_be_read_does_not_end_the_server(
+    make: Callable[..., World], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = make()
-    unreadable = Change(kind="loop", name="deadbeef", expected=0, body={"state": "running"}, project=PROJECT)
-    [version] = world.store.documents.write([unreadable])
     kept = Kept(world)
+
+    def fail(_: Loops) -> list[Damaged]:
+        raise BusyError("another process writes")
 
     async def main() -> None:
         async with serving(kept) as keeper:
-            keeper.add(world.opencode)
-            await kept.until(lambda: "the loops cannot be read: " in caplog.text)
-            gone = Change(kind="loop", name="deadbeef", expected=version, deletes=True)
-            await anyio.to_thread.run_sync(lambda: world.store.documents.write([gone]))
+            with monkeypatch.context() as broken:
+                broken.setattr(Loops, "damaged", fail)
+                keeper.add(world.opencode)
+                await kept.until(lambda: "the loops cannot be read: another process writes" in caplog.text)
             keeper.wake()
             await kept.until(lambda: kept.state() is LoopState.COMPLETED)
 

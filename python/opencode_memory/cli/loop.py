@@ -20,9 +20,11 @@ from opencode_memory.errors import InvalidInputError, NotFoundError, OpencodeMem
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
 from opencode_memory.loops.model import Loop, Options, Place
 from opencode_memory.loops.own_host import PASSWORD_VARIABLE, read_record
-from opencode_memory.loops.records import Loops
+from opencode_memory.loops.records import Loops, describe_removal
+from opencode_memory.loops.retention import forget_damaged
 from opencode_memory.loops.start import Raised, Wish, cancel_loop, check_start, pause_loop, resume_loop, start_loop
 from opencode_memory.plans import Plan, Plans, PlanStatus
+from opencode_memory.store.documents import Damaged
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import format_count
@@ -118,19 +120,22 @@ def print_loops(run: Invocation, *, everything: bool) -> int:
         loops = Loops(store)
         known = loops.list(store.project)
         shown = [loop for loop in known if everything or not loop.state.has_ended]
-        phases = [describe_phase(loop, loops.step(loop.id, loop.steps)) for loop in shown]
+        phases = [describe_phase(loop, loops.last_step(loop)) for loop in shown]
+        damaged = [one for one in loops.damaged() if one.document.project == store.project]
     if run.out.as_json:
-        run.out.json({"loops": shown})
+        run.out.json({"loops": shown, "damaged": [one.document.name for one in damaged]})
     elif shown:
         rows = [
             (loop.id, loop.name, phase, age(loop.created_at, at=run.started_at), loop.reason)
             for loop, phase in zip(shown, phases, strict=True)
         ]
         run.out.table(rows)
-    else:
+    elif not damaged:
         ended = len(known) - len(shown)
         more = f" {format_count(ended, 'loop')} ended before; --all lists them too." if ended else ""
         run.out.note(f"There is no {'' if everything else 'open '}loop in this project.{more}")
+    for one in damaged:
+        run.out.note(f"{one.problem}; {describe_removal(one.document)}")
     return DONE
 
 
@@ -205,8 +210,11 @@ def resume(
 @_name_argument
 @yes_option
 def cancel(run: Invocation, *, name: str, yes: bool) -> int:
-    """End a loop for good. Its branch and its folder stay."""
+    """End a loop for good. Its branch and its folder stay. Of a loop whose record is damaged, remove the record."""
     with run.open_store() as store:
+        damaged = Loops(store).find_damaged(name, store.project)
+        if damaged is not None:
+            return _remove_damaged(run, store, damaged, yes=yes)
         loop = _find(store, name)
         if not confirm(f"Cancel the loop {loop.name}", yes=yes):
             return NOTHING_FOUND
@@ -256,6 +264,17 @@ def attach(run: Invocation, *, name: str) -> None:
     session = () if step is None or step.session is None else ("--session", step.session)
     environment = {**run.config.environment, PASSWORD_VARIABLE: record.password}
     os.execve(program, [program, "attach", record.url, *session], environment)  # noqa: S606  the user's own OpenCode
+
+
+def _remove_damaged(run: Invocation, store: MemoryStore, damaged: Damaged, *, yes: bool) -> int:
+    if not confirm(f"Remove the record of a loop: {damaged.problem}", yes=yes):
+        return NOTHING_FOUND
+    forget_damaged(store, damaged)
+    id_ = damaged.document.name
+    run.out.note(f"The damaged record of the loop {id_} was removed. Its branch and its folder stay.")
+    if run.out.as_json:
+        run.out.json({"removed": id_})
+    return DONE
 
 
 def _start(run: Invocation, store: MemoryStore, plan: Plan, wish: Wish, *, is_new: bool) -> Loop:

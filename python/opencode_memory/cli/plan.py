@@ -18,6 +18,7 @@ from opencode_memory.errors import ConflictError
 from opencode_memory.loops.approve import approve_plan
 from opencode_memory.loops.records import Loops
 from opencode_memory.plans import Mode, Plan, Plans, PlanStatus, read_plan
+from opencode_memory.plans.plans import describe_rescue
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
@@ -30,15 +31,18 @@ _plan_argument = click.argument("plan", metavar="PLAN")
 def list_plans(run: Invocation, *, everything: bool) -> int:
     """List the plans of this project, the one that changed last first."""
     with run.open_store() as store:
-        known = _plans(store).list()
+        plans = _plans(store)
+        known, damaged = plans.list(), plans.damaged()
     shown = [plan for plan in known if everything or plan.status not in {PlanStatus.DONE, PlanStatus.ABANDONED}]
     if run.out.as_json:
-        run.out.json({"plans": shown})
+        run.out.json({"plans": shown, "damaged": [one.document.name for one in damaged]})
     elif shown:
         rows = [(plan.id, plan.status.value, age(plan.changed_at, at=run.started_at), plan.title) for plan in shown]
         run.out.table(rows, right=(2,))
-    else:
+    elif not damaged:
         run.out.note("There is no plan in this project.")
+    for one in damaged:
+        run.out.note(f"{one.problem}; {describe_rescue(one.document)}")
     return DONE
 
 
@@ -101,7 +105,8 @@ def edit(run: Invocation, *, plan: str, file: Path | None, submits: bool) -> Non
     """Change the text of a plan in your editor, or take it from --file. Earlier texts are kept."""
     with run.open_store() as store:
         plans = _plans(store)
-        found = plans.get(plan)
+        damaged = plans.find_damaged(plan)
+        found = plans.get(plan) if damaged is None else plans.rescue(damaged, at=run.started_at)
         before = plans.text(found)
         if file is not None:
             text: str | None = read_text_file(file, field="--file")

@@ -53,7 +53,7 @@ def at_rest(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_readable(store: MemoryStore) -> None:
-    """Check that all plans and loops of a store can be read. One that cannot would hide all others of its project.
+    """Check that all plans and loops of a store can be read. One that cannot could not be used.
 
     Raises:
         InvalidInputError: One cannot be read; the message names it and the field.

@@ -61,6 +61,21 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """Who holds the lease of a loop.
+
+    Attributes:
+        owner: The server.
+        until: End of the lease, in milliseconds since 1970.
+        process: Its process; None in leases of earlier versions.
+    """
+
+    owner: str
+    until: int
+    process: ProcessId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepPlace:
     """The step to which a session belongs.
 
@@ -100,6 +115,11 @@ def folder_change(loop: Loop, expected: int) -> Change:
     """Return the change that notes which loop was started last in a user's own folder."""
     body = {"loop": loop.id}
     return Change(kind=FOLDER, name=folder_name(loop.directory), expected=expected, body=body, project=loop.project)
+
+
+def to_folder_loop(document: Document) -> str:
+    """Return the id of the loop that was started last in a user's own folder."""
+    return str(document.body["loop"])
 
 
 def step_change(step: Step, project: str | None) -> Change:
@@ -180,6 +200,12 @@ def to_place(document: Document) -> StepPlace:
     """Return the step to which the session of a document belongs."""
     place: StepPlace = _adapter(StepPlace).validate_python(document.body)
     return place
+
+
+def to_holder(document: Document) -> Holder:
+    """Return the holder that the document of a lease names."""
+    holder: Holder = _adapter(Holder).validate_python(document.body)
+    return holder
 
 
 def to_process(document: Document) -> ProcessId | None:

@@ -29,6 +29,7 @@ from opencode_memory.loops.todos import Todos
 from opencode_memory.loops.transition import resume
 from opencode_memory.plans import Mode, Plan, PlanStatus
 from opencode_memory.plans.plans import KIND, to_plan
+from opencode_memory.store.documents import sort_out
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.display import one_line
@@ -76,6 +77,7 @@ class Keeper:
         self._later: dict[str, float] = {}
         self._wake = anyio.Event()
         self._forgets_at = 0.0
+        self._damaged: frozenset[str] = frozenset()
         self.todos = Todos()
 
     def add(self, host: Host) -> None:
@@ -106,8 +108,8 @@ class Keeper:
                     try:
                         await self._forget_old()
                         pause = await self._start_all(tasks)
-                    except (OpencodeMemoryError, ValueError) as error:
-                        # A record of another version may be unreadable, which must not end the server.
+                    except OpencodeMemoryError as error:
+                        # A store that is busy or damaged must not end the server.
                         _log.warning("the loops cannot be read: %s", one_line(str(error), _MOST_SAID))
                         pause = LEASE_SECONDS
                     with anyio.move_on_after(pause):
@@ -130,7 +132,7 @@ class Keeper:
         now = time.monotonic()
         # A server runs for months, and a time that has passed no longer delays anything.
         self._later = {id_: at for id_, at in self._later.items() if at > now}
-        loops = await _on_thread(Loops(self._store).list_all)
+        loops = await _on_thread(self._readable_loops)
         pause = await self._hosts.end_idle(loops)
         for loop in loops:
             has_host = loop.program is not None or self._hosts.find(loop) is not None
@@ -207,9 +209,18 @@ class Keeper:
         finally:
             self.wake()
 
+    def _readable_loops(self) -> list[Loop]:
+        """Return the loops that can be read, and log the others once."""
+        loops = Loops(self._store)
+        problems = frozenset(damaged.problem for damaged in loops.damaged())
+        for problem in sorted(problems - self._damaged):
+            _log.warning("%s; the other loops go on", one_line(problem, _MOST_SAID))
+        self._damaged = problems
+        return loops.list_all()
+
     def _approved(self) -> list[Plan]:
         """Return the plans that wait for a session."""
-        plans = map(to_plan, self._store.documents.list(KIND))
+        plans, _ = sort_out(self._store.documents.list(KIND), to_plan)
         return [
             plan
             for plan in plans

@@ -16,7 +16,7 @@ from datetime import datetime
 from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import ConflictError, NotFoundError
+from opencode_memory.errors import ConflictError, CorruptStoreError, NotFoundError
 from opencode_memory.loops.documents import (
     EVENT,
     LEASE,
@@ -26,12 +26,14 @@ from opencode_memory.loops.documents import (
     SESSION,
     STEP,
     Event,
+    Holder,
     Report,
     change_of,
     event_change,
     numbered,
     step_change,
     to_event,
+    to_holder,
     to_loop,
     to_place,
     to_process,
@@ -40,7 +42,7 @@ from opencode_memory.loops.documents import (
 )
 from opencode_memory.loops.model import Loop, LoopState, Step
 from opencode_memory.loops.process import ProcessId, identify
-from opencode_memory.store.documents import Change
+from opencode_memory.store.documents import Change, Damaged, Document, sort_out
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.json_values import to_json
 
@@ -88,9 +90,26 @@ class Loops:
         raise ConflictError("no free id was found for the loop; try again")
 
     def list_all(self) -> builtins.list[Loop]:
-        """Return the loops of all projects, the newest first. Only the server and its owner may see them."""
-        found = [to_loop(document) for document in self._documents.list(LOOP)]
+        """Return the loops of all projects, the newest first. Only the server and its owner may see them.
+
+        Loops whose records are damaged are left out; ``damaged`` returns them.
+        """
+        found, _ = sort_out(self._documents.list(LOOP), to_loop)
         return sorted(found, key=lambda loop: loop.created_at, reverse=True)
+
+    def damaged(self) -> builtins.list[Damaged]:
+        """Return the loops of all projects whose records cannot be read."""
+        return sort_out(self._documents.list(LOOP), to_loop)[1]
+
+    def find_damaged(self, part: str, project: str | None) -> Damaged | None:
+        """Return the damaged loop of a project whose id starts with this part; None if there is none, or several."""
+        wanted = part.strip().lower()
+        found = [
+            damaged
+            for damaged in self.damaged()
+            if wanted and damaged.document.project == project and damaged.document.name.startswith(wanted)
+        ]
+        return found[0] if len(found) == 1 else None
 
     def list(self, project: str | None) -> builtins.list[Loop]:
         """Return the loops of a project, or those without one; the newest first."""
@@ -101,23 +120,29 @@ class Loops:
 
         Raises:
             NotFoundError: There is none.
+            CorruptStoreError: Its record is damaged.
         """
         found = self._documents.get(LOOP, id)
         if found is None:
             raise NotFoundError(f"there is no loop {id!r}", id=id)
-        return to_loop(found)
+        return found.read(to_loop)
 
     def find(self, part: str, project: str | None) -> Loop:
         """Return the loop of a project with this name, or whose id starts with it; of equal names the newest.
 
         Raises:
             NotFoundError: There is none, or several.
+            CorruptStoreError: Its record is damaged.
         """
         wanted, known = part.strip().lower(), self.list(project)
         named = [loop for loop in known if loop.name in {wanted, _to_name(part)}]
         found = named[:1] or [loop for loop in known if wanted and loop.id.startswith(wanted)]
         if len(found) == 1:
             return found[0]
+        if not found and (damaged := self.find_damaged(part, project)) is not None:
+            unreadable = CorruptStoreError(damaged.problem)
+            unreadable.hint = describe_removal(damaged.document)
+            raise unreadable
         problem = "are several loops" if found else "is no loop"
         error = NotFoundError(f"there {problem} {part[:64]!r} in this project", id=wanted[:64])
         error.hint = "opencode-memory loop list shows names and ids"
@@ -165,39 +190,57 @@ class Loops:
         return replace(step, revision=step.revision + 1)
 
     def steps(self, loop: str) -> builtins.list[Step]:
-        """Return the steps of a loop, the first one first."""
-        return [to_step(document) for document in self._documents.list(STEP, prefix=f"{loop}/")]
+        """Return the steps of a loop, the first one first.
+
+        Raises:
+            CorruptStoreError: The record of a step is damaged.
+        """
+        return [document.read(to_step) for document in self._documents.list(STEP, prefix=f"{loop}/")]
 
     def step(self, loop: str, number: int) -> Step | None:
-        """Return a step of a loop; None if there is none."""
+        """Return a step of a loop; None if there is none.
+
+        Raises:
+            CorruptStoreError: Its record is damaged.
+        """
         found = self._documents.get(STEP, numbered(loop, number))
-        return None if found is None else to_step(found)
+        return None if found is None else found.read(to_step)
+
+    def last_step(self, loop: Loop) -> Step | None:
+        """Return the last step of a loop; None if there is none, or if its record is damaged."""
+        found = self._documents.get(STEP, numbered(loop.id, loop.steps))
+        readable, _ = sort_out([] if found is None else [found], to_step)
+        return readable[0] if readable else None
 
     def events(self, loop: str) -> builtins.list[Event]:
-        """Return the log of a loop, the first line first."""
+        """Return the log of a loop, the first line first.
+
+        Raises:
+            CorruptStoreError: A line is damaged.
+        """
         found = self._documents.list(EVENT, prefix=f"{loop}/")
-        return [to_event(document) for document in found]
+        return [document.read(to_event) for document in found]
 
     def acquire(self, loop: str, owner: str, *, at: datetime, seconds: float) -> Lease | None:
         """Take the lease of a loop, unless another server holds it, which is not known to be dead."""
         found = self._documents.get(LEASE, loop)
-        if found is not None and found.body["owner"] != owner and self.is_held(loop, at=at):
+        holder = _holder_of(found)
+        if holder is not None and holder.owner != owner and self.is_held(loop, at=at):
             return None
         return self._hold(loop, owner, found.version if found else 0, at=at, seconds=seconds)
 
     def dead_holder(self, loop: str) -> ProcessId | None:
         """Return the server that holds the lease of a loop if it is known to be dead; None otherwise."""
-        found = self._documents.get(LEASE, loop)
-        holder = None if found is None else to_process(found)
-        return holder if holder is not None and holder.is_known_dead else None
+        holder = _holder_of(self._documents.get(LEASE, loop))
+        process = None if holder is None else holder.process
+        return process if process is not None and process.is_known_dead else None
 
     def is_held(self, loop: str, *, at: datetime) -> bool:
         """Return whether a server that is not known to be dead holds the lease of a loop."""
-        found = self._documents.get(LEASE, loop)
-        if found is None or found.body["until"] <= to_ms(at):
+        holder = _holder_of(self._documents.get(LEASE, loop))
+        if holder is None or holder.until <= to_ms(at):
             return False
-        holder = to_process(found)
-        return holder is None or not holder.is_known_dead
+        return holder.process is None or not holder.process.is_known_dead
 
     def renew(self, lease: Lease, *, at: datetime, seconds: float) -> Lease:
         """Extend a lease.
@@ -232,14 +275,14 @@ class Loops:
     def noted_run(self, loop: str) -> ProcessId | None:
         """Return the process group of the last command of a loop, which may have ended; None if there was none."""
         found = self._documents.get(RUN, loop)
-        return None if found is None else to_process(found)
+        return None if found is None else found.read(to_process)
 
     def of_session(self, session: str) -> tuple[Loop, Step] | None:
         """Return the loop and the step to which a session belongs; None if it belongs to none."""
         found = self._documents.get(SESSION, session)
         if found is None:
             return None
-        place = to_place(found)
+        place = found.read(to_place)
         step = self.step(place.loop, place.step)
         return None if step is None else (self.get(step.loop), step)
 
@@ -257,7 +300,7 @@ class Loops:
     def reported(self, step: Step) -> Report | None:
         """Return what the model of a step has reported; None if nothing."""
         found = self._documents.get(REPORT, numbered(step.loop, step.number))
-        return None if found is None else to_report(found)
+        return None if found is None else found.read(to_report)
 
     def _hold(self, loop: str, owner: str, version: int, *, at: datetime, seconds: float) -> Lease | None:
         body = {"owner": owner, "until": to_ms(at) + round(seconds * 1000), "process": to_json(identify(os.getpid()))}
@@ -273,10 +316,27 @@ class Loops:
         try:
             self._documents.write(changes)
         except ConflictError as error:
-            held = None if lease is None else self._documents.get(LEASE, lease.loop)
-            if lease is not None and (held is None or held.body["owner"] != lease.owner):
+            holder = None if lease is None else _holder_of(self._documents.get(LEASE, lease.loop))
+            if lease is not None and (holder is None or holder.owner != lease.owner):
                 raise LostLeaseError(f"another server runs the loop {lease.loop}") from error
             raise
+
+
+def _holder_of(document: Document | None) -> Holder | None:
+    """Return who holds a lease; None for nobody.
+
+    A damaged lease names nobody. Another server may take it, and then each write of the former holder is refused.
+    """
+    readable, _ = sort_out([] if document is None else [document], to_holder)
+    return readable[0] if readable else None
+
+
+def describe_removal(document: Document) -> str:
+    """Return what a person can do about a damaged loop."""
+    return (
+        "`opencode-memory backup restore` brings back the records of a backup;"
+        f" `opencode-memory loop cancel {document.name}` removes this record, and keeps branch and folder"
+    )
 
 
 def name_of(title: str, taken: Iterable[LoopState | str]) -> str:

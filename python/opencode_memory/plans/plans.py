@@ -11,11 +11,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory._core import redact
-from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
+from opencode_memory.errors import ConflictError, CorruptStoreError, InvalidInputError, NotFoundError
 from opencode_memory.plans.plan import Approval, Plan, PlanStatus, PlanVersion
 from opencode_memory.plans.text import PlanText, read_plan
 from opencode_memory.store import arguments
-from opencode_memory.store.documents import Change, Document
+from opencode_memory.store.documents import Change, Damaged, Document, sort_out
 from opencode_memory.text.display import one_line
 from opencode_memory.text.json_values import to_json
 
@@ -246,35 +246,86 @@ class Plans:
 
         Raises:
             NotFoundError: There is no text of this number.
+            CorruptStoreError: Its record is damaged.
         """
         name = _text_name(plan.id, number or plan.text_version)
         found = self._documents.get(TEXT_KIND, name)
         if found is None:
             raise NotFoundError(f"the plan [{plan.id}] has no version {number}", id=name)
-        text: str = found.body["text"]
-        return text
+        return found.read(to_version).text
 
     def versions(self, plan: Plan) -> builtins.list[PlanVersion]:
         """Return all texts of a plan, the first one first."""
         found = self._documents.list(TEXT_KIND, prefix=f"{plan.id}/")
-        return [to_version(document) for document in found]
+        return [document.read(to_version) for document in found]
 
     def list(self) -> builtins.list[Plan]:
-        """Return the plans of the project, the one that changed last first."""
-        found = self._documents.list(KIND, project=self._project)
-        plans = [to_plan(document) for document in found if document.project == self._project]
+        """Return the plans of the project, the one that changed last first.
+
+        Plans whose records are damaged are left out; ``damaged`` returns them.
+        """
+        plans, _ = sort_out(self._own(), to_plan)
         return sorted(plans, key=lambda plan: plan.changed_at, reverse=True)
+
+    def damaged(self) -> builtins.list[Damaged]:
+        """Return the plans of the project whose records cannot be read."""
+        return sort_out(self._own(), to_plan)[1]
+
+    def find_damaged(self, part: str) -> Damaged | None:
+        """Return the damaged plan whose id starts with ``part``; None if there is none, or several."""
+        wanted = part.strip().lower()
+        found = [damaged for damaged in self.damaged() if wanted and damaged.document.name.startswith(wanted)]
+        return found[0] if len(found) == 1 else None
+
+    def rescue(self, damaged: Damaged, *, at: datetime) -> Plan:
+        """Replace the damaged record of a plan by a new one, a draft with the newest text that can be read.
+
+        Args:
+            damaged: The plan.
+            at: The current time.
+
+        Raises:
+            NotFoundError: The plan has no text that can be read.
+            ConflictError: Another process has changed it meanwhile.
+        """
+        document = damaged.document
+        texts, _ = sort_out(self._documents.list(TEXT_KIND, prefix=f"{document.name}/"), to_version)
+        if not texts:
+            raise NotFoundError(f"the plan [{document.name}] has no text that can be read", id=document.name)
+        newest = max(texts, key=lambda version: version.number)
+        title = read_plan(newest.text).title or "Plan"
+        plan = Plan(
+            id=document.name,
+            project=document.project,
+            title=one_line(title, _TITLE_CHARACTERS),
+            status=PlanStatus.DRAFT,
+            text_version=newest.number,
+            revision=document.version,
+            created_at=document.created_at,
+            changed_at=at,
+            agent=newest.by,
+        )
+        return self._save(plan)
+
+    def _own(self) -> builtins.list[Document]:
+        found = self._documents.list(KIND, project=self._project)
+        return [document for document in found if document.project == self._project]
 
     def get(self, part: str) -> Plan:
         """Return the plan whose id starts with ``part``.
 
         Raises:
             NotFoundError: There is none in this project, or several.
+            CorruptStoreError: Its record is damaged.
         """
         wanted = arguments.text(part, field="plan").strip().lower()
         found = [plan for plan in self.list() if plan.id.startswith(wanted)] if wanted else []
         if len(found) == 1:
             return found[0]
+        if not found and (damaged := self.find_damaged(wanted)) is not None:
+            unreadable = CorruptStoreError(damaged.problem)
+            unreadable.hint = describe_rescue(damaged.document)
+            raise unreadable
         error = NotFoundError(
             f"there {'are several plans' if found else 'is no plan'} {part[:64]!r} in this project", id=wanted
         )
@@ -337,6 +388,11 @@ def to_plan(document: Document) -> Plan:
             "changed_at": document.updated_at,
         }
     )
+
+
+def describe_rescue(document: Document) -> str:
+    """Return what a person can do about a damaged plan."""
+    return f"`opencode-memory plan edit {document.name}` makes a new draft of its newest text"
 
 
 def to_version(document: Document) -> PlanVersion:

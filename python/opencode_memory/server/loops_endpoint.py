@@ -114,7 +114,7 @@ class LoopsEndpoint:
         recent = clock.now() - _SHOWN_FOR
         found = []
         for loop in loops.list(project)[:_MOST_LISTED]:
-            step = loops.step(loop.id, loop.steps)
+            step = loops.last_step(loop)
             session = None if step is None else step.session
             todo = None if session is None or loop.state.has_ended else self._keeper.todos.find(session)
             more = {"phase": describe_phase(loop, step), "session": session, "todo": todo}

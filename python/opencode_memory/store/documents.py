@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import builtins
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from opencode_memory.errors import CorruptStoreError
 from opencode_memory.store import arguments
+from opencode_memory.text.problems import describe_first
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +34,7 @@ class Document:
         version: 1 when it is created, and one more with each change.
         created_at: The time it was created.
         updated_at: The time it was last changed.
-        body: Its JSON value.
+        text: Its JSON. It is parsed when it is used, so that a damaged document hides no others of its kind.
     """
 
     kind: str
@@ -39,7 +43,64 @@ class Document:
     version: int
     created_at: datetime
     updated_at: datetime
-    body: Any
+    text: str
+
+    @property
+    def body(self) -> Any:
+        """Its JSON value.
+
+        Raises:
+            CorruptStoreError: Its text is no JSON.
+        """
+        try:
+            return json.loads(self.text)
+        except ValueError as error:
+            raise CorruptStoreError(f"the {self.kind} {self.name} is damaged: its record is no JSON") from error
+
+    def read(self, convert: Callable[[Document], _T]) -> _T:
+        """Convert the document to what it describes.
+
+        Args:
+            convert: Its conversion.
+
+        Raises:
+            CorruptStoreError: The record is damaged, or a newer version has written it.
+        """
+        from pydantic import ValidationError  # noqa: PLC0415  only plans and loops need it
+
+        try:
+            return convert(self)
+        except ValidationError as error:
+            _, problem = describe_first(error, "body")
+        except (ValueError, TypeError, LookupError) as error:
+            problem = str(error)
+        raise CorruptStoreError(f"the {self.kind} {self.name} is damaged: {problem}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damaged:
+    """A document that cannot be read.
+
+    Attributes:
+        document: The document.
+        problem: A sentence that names it and says why.
+    """
+
+    document: Document
+    problem: str
+
+
+def sort_out(
+    documents: Iterable[Document], convert: Callable[[Document], _T]
+) -> tuple[builtins.list[_T], builtins.list[Damaged]]:
+    """Return what documents describe, and those that cannot be read."""
+    readable, damaged = [], []
+    for document in documents:
+        try:
+            readable.append(document.read(convert))
+        except CorruptStoreError as error:
+            damaged.append(Damaged(document=document, problem=str(error)))
+    return readable, damaged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,5 +167,5 @@ def _to_document(found: dict[str, Any]) -> Document:
         version=found["version"],
         created_at=arguments.moment(found["created_at"]),
         updated_at=arguments.moment(found["updated_at"]),
-        body=json.loads(found["body"]),
+        text=found["body"],
     )

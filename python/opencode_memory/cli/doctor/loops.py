@@ -30,15 +30,25 @@ def check_loops(store: MemoryStore) -> Iterator[Check]:
     loops, at = Loops(store), clock.now()
     known = loops.list_all()
     checks = [
+        *_check_damaged(loops),
         *_check_running(loops, known, at),
         *_check_resting(known, at),
-        *_check_folders(store.data_dir / "loops", known),
+        *_check_folders(store.data_dir / "loops", known, {one.document.name for one in loops.damaged()}),
         *_check_plans(store, at),
     ]
     yield from checks
     if known and not checks:
         running = sum(not loop.state.has_ended for loop in known)
         yield Check("loops", Level.OK, f"{format_count(running, 'loop')} at work, {len(known) - running} ended")
+
+
+def _check_damaged(loops: Loops) -> Iterator[Check]:
+    """Report loops whose records cannot be read. No server runs them."""
+    from opencode_memory.loops.records import describe_removal  # noqa: PLC0415  as above
+
+    for damaged in loops.damaged():
+        project = damaged.document.project or "no project"
+        yield Check("loops", Level.PROBLEM, f"{damaged.problem} (in {project})", describe_removal(damaged.document))
 
 
 def _check_running(loops: Loops, known: list[Loop], at: datetime) -> Iterator[Check]:
@@ -66,9 +76,9 @@ def _check_resting(known: list[Loop], at: datetime) -> Iterator[Check]:
             yield Check("loops", Level.NOTE, text, f"{hint}; or opencode-memory loop cancel {loop.name}")
 
 
-def _check_folders(folder: Path, known: list[Loop]) -> Iterator[Check]:
+def _check_folders(folder: Path, known: list[Loop], damaged: set[str]) -> Iterator[Check]:
     """Report folders of loops that have no record any more."""
-    ids = {loop.id for loop in known}
+    ids = {loop.id for loop in known} | damaged
     left = sorted(entry for entry in folder.iterdir() if entry.name not in ids) if folder.is_dir() else []
     # The small shell of a sandbox is no work of anybody.
     trees = [tree for entry in left if entry.is_dir() for tree in sorted(entry.iterdir()) if tree.is_dir()]
@@ -79,11 +89,15 @@ def _check_folders(folder: Path, known: list[Loop]) -> Iterator[Check]:
 
 
 def _check_plans(store: MemoryStore, at: datetime) -> Iterator[Check]:
-    """Report plans that wait for an answer for more than a day."""
+    """Report plans that wait for an answer for more than a day, and those that cannot be read."""
     from opencode_memory.plans import PlanStatus  # noqa: PLC0415  as above
-    from opencode_memory.plans.plans import KIND, to_plan  # noqa: PLC0415  as above
+    from opencode_memory.plans.plans import KIND, describe_rescue, to_plan  # noqa: PLC0415  as above
+    from opencode_memory.store.documents import sort_out  # noqa: PLC0415  as above
 
-    plans = map(to_plan, store.documents.list(KIND))
+    plans, damaged = sort_out(store.documents.list(KIND), to_plan)
+    for one in damaged:
+        project = one.document.project or "no project"
+        yield Check("plans", Level.PROBLEM, f"{one.problem} (in {project})", describe_rescue(one.document))
     waiting = [plan for plan in plans if plan.status is PlanStatus.SUBMITTED and at - plan.changed_at > _UNANSWERED]
     if waiting:
         oldest = min(waiting, key=lambda plan: plan.changed_at)

@@ -68,7 +68,7 @@ def cancel(call: SessionCall, arguments: str) -> str:
     elif not running:
         return f"The user typed /cancel-loop, and no loop is open in this project. {_ONLY_SAY}"
     else:
-        lines = [f"- {escape(loop.name)}: {describe_phase(loop, loops.step(loop.id, loop.steps))}" for loop in running]
+        lines = [f"- {escape(loop.name)}: {describe_phase(loop, loops.last_step(loop))}" for loop in running]
         return join_lines(
             f"The user typed /cancel-loop, and {len(running)} loops are open. Show them these lines, and that"
             " `/cancel-loop NAME` cancels one; do nothing else.",

@@ -97,6 +97,6 @@ def _list_all(call: SessionCall, loops: Loops) -> Answer:
     known = loops.list(call.client.project)[:_MAX_LISTED]
     if not known:
         return Answer("There are no loops in this project.", {"loops": []})
-    lines = [f"{loop.name} [{loop.id}]: {describe_phase(loop, loops.step(loop.id, loop.steps))}" for loop in known]
+    lines = [f"{loop.name} [{loop.id}]: {describe_phase(loop, loops.last_step(loop))}" for loop in known]
     data = [{"loop": loop.id, "name": loop.name, "state": loop.state, "reason": loop.reason} for loop in known]
     return Answer(join_lines(*lines), {"loops": data})
