@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
+from opencode_memory.text import clock
 from support.command_line import CommandLine
 from support.stores import open_store
 
@@ -74,3 +77,14 @@ def test_bad_input_is_refused_with_a_reason(cli: CommandLine, arguments: tuple[s
     result = cli("remind", *(argument.format(id=id_) for argument in arguments))
     assert result.code == 2
     assert message in result.err
+
+
+def test_repeating_reminder_that_nobody_ended_shows_its_latest_time(cli: CommandLine) -> None:
+    id_ = cli.remember("Rotate the key of the gateway")
+    first = clock.now() - timedelta(days=22, hours=12)
+    with open_store(cli.folder.parent / "data" / "opencode-memory" / "store") as store:
+        store.reminders.set(id_, first, every_days=7)
+    since = f"waits since {first.astimezone():%Y-%m-%d}"
+    assert f"1 d ago  reminder, {since}  Rotate the key" in cli.ok("remind", "list").out
+    assert f"(1 d ago), every 7 d, {since}" in cli.ok("show", id_).out
+    assert cli.ok("remind", "done", id_).out.partition(" (")[2].startswith("in 5 d), every 7 d.")

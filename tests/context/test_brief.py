@@ -241,6 +241,13 @@ def test_due_reminders_and_reviews_come_first_with_their_ids(store: MemoryStore)
     assert not {"reminders", "reviews"} & set(brief(store).groups)
 
 
+def test_repeating_reminder_that_nobody_ended_shows_its_latest_time(store: MemoryStore) -> None:
+    first = NOW - timedelta(days=16)
+    id_ = remember(store, "Rotate the key of the crane", remind_at=first, remind_every=7)
+    since = f"{first.astimezone():%Y-%m-%d}"
+    assert f"- Rotate the key of the crane (due 2 d ago, waits since {since}; id {id_[-6:]})" in brief(store).lines
+
+
 def test_due_reminder_of_an_earlier_statement_is_shown(store: MemoryStore) -> None:
     due = NOW - timedelta(days=2)
     earlier = remember(store, "We decided to use Postgres for the archive service.", "decision", days=9, remind_at=due)

@@ -14,6 +14,7 @@ from opencode_memory.models import ALL_PROJECTS, Hit, Memory, ScopeKind, Session
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count, short_id
+from opencode_memory.text.repetition import find_due
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -143,9 +144,12 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
 
 
 def format_due(due: datetime | None, every: int | None, at: datetime) -> str | None:
-    """Format when something is due, and how often again."""
-    repeats = "" if every is None else f", every {every} d"
-    return None if due is None else f"{_format_moment(due, at)}{repeats}"
+    """Format when something is due, how often again, and since when it waits."""
+    if due is None:
+        return None
+    latest = find_due(due, every, at=at)
+    repeats = "" if every is None else f"every {every} d"
+    return ", ".join(filter(None, (_format_moment(latest.at, at), repeats, latest.waiting)))
 
 
 def format_facts(memory: Memory, *, at: datetime) -> str:

@@ -18,6 +18,7 @@ from opencode_memory.models import ALL_PROJECTS, Memory
 from opencode_memory.text.clock import age, parse_due, parse_span
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import short_id
+from opencode_memory.text.repetition import Due, find_due
 
 _MOST: Final = 1000
 _NEVER: Final = frozenset({"never", "none", "no", "off", "clear"})
@@ -78,19 +79,34 @@ def list_due(run: Invocation, *, upcoming: bool, everywhere: bool) -> int:
         found = store.reminders.due(limit=_MOST, project=project)
         planned = store.reminders.planned(project=project)
     later = sorted(
-        ((due, kind, memory) for memory in planned for kind, due in _list_dues(memory) if due > run.started_at),
-        key=lambda entry: entry[0],
+        (
+            (due, kind, memory)
+            for memory in planned
+            for kind, due in _list_dues(memory, run.started_at)
+            if due.at > run.started_at
+        ),
+        key=lambda entry: entry[0].at,
     )
     if run.out.as_json:
         fields = {"memories": found}
         run.out.json(fields | ({"upcoming": [memory for _, _, memory in later]} if upcoming else {}))
         return DONE
-    listed = [(due, kind, memory) for memory in found for kind, due in _list_dues(memory) if due <= run.started_at]
+    listed = [
+        (due, kind, memory)
+        for memory in found
+        for kind, due in _list_dues(memory, run.started_at)
+        if due.at <= run.started_at
+    ]
     listed += later if upcoming else []
     if listed:
         run.out.table(
             [
-                (short_id(memory.id), age(due, at=run.started_at), kind, one_line(memory.content))
+                (
+                    short_id(memory.id),
+                    age(due.at, at=run.started_at),
+                    ", ".join(filter(None, (kind, due.waiting))),
+                    one_line(memory.content),
+                )
                 for due, kind, memory in listed
             ],
             right=(1,),
@@ -103,10 +119,13 @@ def list_due(run: Invocation, *, upcoming: bool, everywhere: bool) -> int:
     return DONE
 
 
-def _list_dues(memory: Memory) -> list[tuple[str, datetime]]:
+def _list_dues(memory: Memory, at: datetime) -> list[tuple[str, Due]]:
     """Return the reminder and the review of a memory, as far as it has them."""
-    dues = (("reminder", memory.remind_at), ("review", memory.review_after))
-    return [(kind, due) for kind, due in dues if due is not None]
+    dues = (
+        ("reminder", memory.remind_at, memory.remind_every),
+        ("review", memory.review_after, memory.review_every),
+    )
+    return [(kind, find_due(first, every, at=at)) for kind, first, every in dues if first is not None]
 
 
 def _print(run: Invocation, memory: Memory) -> None:

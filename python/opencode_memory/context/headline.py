@@ -12,6 +12,7 @@ from opencode_memory.context.entry import Entry
 from opencode_memory.models import Category, Memory
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
+from opencode_memory.text.repetition import Due, find_due
 
 ID_CHARACTERS: Final = 6
 """Of an id in a headline; ``get_memory`` takes as few. A longer id costs as much as two words."""
@@ -73,7 +74,7 @@ def _format(entry: Entry, text: str, id_: str, at: datetime) -> str:
         "in all projects" if entry.is_aged and memory.project is None else "",
         age(memory.time, at=at) if entry.is_aged or before or memory.category in _AGED else "",
         "" if memory.is_confirmed else origin(memory),
-        "" if due is None else f"due {age(due, at=at)}",
+        "" if due is None else ", ".join(filter(None, (f"due {age(due.at, at=at)}", due.waiting))),
         id_,
         "" if later is None else f"said later, {age(later.time, at=at)}: {said}",
         f"before: {one_line(escape(before[0].content), _BEFORE_BYTES)}" if before else "",
@@ -86,9 +87,10 @@ def _read_line(memory: Memory) -> str:
     return _MARKS.sub("", one_line(escape(memory.content), 10 * LONG_BYTES))
 
 
-def _find_due(memory: Memory, at: datetime) -> datetime | None:
+def _find_due(memory: Memory, at: datetime) -> Due | None:
     """Return when the reminder or the review of a memory was due, if it is."""
-    return next((due for due in (memory.remind_at, memory.review_after) if due is not None and due <= at), None)
+    times = ((memory.remind_at, memory.remind_every), (memory.review_after, memory.review_every))
+    return next((find_due(due, every, at=at) for due, every in times if due is not None and due <= at), None)
 
 
 def format_lines(texts: Iterable[str]) -> tuple[str, ...]:

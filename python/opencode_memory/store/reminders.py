@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime, timedelta, tzinfo
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError
@@ -11,8 +11,9 @@ from opencode_memory.models import Memory, Scope, Status, Time
 from opencode_memory.store import arguments
 from opencode_memory.store.cursor import read_pages
 from opencode_memory.store.selection import select
-from opencode_memory.text.clock import add_days, to_ms
+from opencode_memory.text.clock import to_ms
 from opencode_memory.text.formatting import short_id
+from opencode_memory.text.repetition import find_next
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -66,16 +67,9 @@ class Reminders:
         if held.remind_at is not None and held.remind_every is not None and held.remind_every > 0:
             # The engine refuses a damaged interval.
             with suppress(OverflowError):
-                next_ms = to_ms(self._find_next(held.remind_at, held.remind_every))
+                now = arguments.moment(self._engine.now_ms())
+                next_ms = to_ms(find_next(held.remind_at, held.remind_every, at=now, zone=self._zone))
         return self._engine.advance_reminder(held.id, next_ms)
-
-    def _find_next(self, due: datetime, every_days: int) -> datetime:
-        now = arguments.moment(self._engine.now_ms())
-        # Days of 23 and of 25 hours: count from one interval before.
-        count = max((now - due) // timedelta(days=every_days), 1)
-        while (following := add_days(due, count * every_days, zone=self._zone)) <= now:
-            count += 1
-        return following
 
     def due(self, *, limit: int = 20, scope: Scope | str | None = None, project: str | None = None) -> list[Memory]:
         """Return active memories whose reminder or review is due, the longest due first.

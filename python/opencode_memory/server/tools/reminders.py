@@ -16,6 +16,7 @@ from opencode_memory.server.tools.argument_types import MemoryId
 from opencode_memory.text.clock import age, parse_due
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import short_id
+from opencode_memory.text.repetition import find_due
 
 _EXCERPT_BYTES: Final = 80
 _DONE: Final = "done"
@@ -60,12 +61,13 @@ def _find_due(when: str | None, every_days: int | None, *, at: datetime) -> date
 
 def _answer(call: Call, memory: Memory) -> Answer:
     due = [
-        f"{kind} {age(at, at=call.at)}{'' if every is None else f', then every {every} d'}"
-        for kind, at, every in (
+        f"{kind} {age(find_due(first, every, at=call.at).at, at=call.at)}"
+        f"{'' if every is None else f', then every {every} d'}"
+        for kind, first, every in (
             ("reminder", memory.remind_at, memory.remind_every),
             ("review", memory.review_after, memory.review_every),
         )
-        if at is not None
+        if first is not None
     ]
     excerpt = f"[{short_id(memory.id)}] {one_line(memory.content, _EXCERPT_BYTES)}"
     return Answer(f"{excerpt}: {', '.join(due) or 'no reminder'}", {"memory": memory_data(memory)})
