@@ -44,6 +44,7 @@ class FakeOpenCode:
         asked: All prompts that the model has seen.
         aborted: Sessions that were aborted.
         replies: Answers to questions of permission.
+        deleted: Sessions that a person deleted.
         questions: Open questions of permission.
         busy: States of sessions at work, for a test to set.
     """
@@ -54,6 +55,7 @@ class FakeOpenCode:
     asked: list[Asked] = field(default_factory=list)
     aborted: list[str] = field(default_factory=list)
     replies: list[tuple[str, Any]] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
     questions: list[dict[str, Any]] = field(default_factory=list)
     busy: dict[str, dict[str, Any]] = field(default_factory=dict)
     session_id: Callable[[], str] = lambda: f"ses_{secrets.token_hex(8)}"
@@ -73,6 +75,11 @@ class FakeOpenCode:
     @property
     def sessions(self) -> list[dict[str, Any]]:
         return list(self._sessions.values())
+
+    def delete(self, id: str) -> None:
+        """Delete a session, as a person does in the terminal."""
+        del self._sessions[id], self._messages[id]
+        self.deleted.append(id)
 
     def close(self) -> None:
         self._closed.set()

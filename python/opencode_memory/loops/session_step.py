@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import anyio
 import anyio.to_thread
@@ -90,7 +90,7 @@ class SessionStep:
         """Return the step and its outcome: ``result`` is ``done`` or ``failed``.
 
         Raises:
-            RestError: The person stopped the turn, the provider refuses, or OpenCode has gone.
+            RestError: The person stopped the turn or deleted its session, the provider refuses, or OpenCode has gone.
         """
         turn = await self._try()
         missing = {} if self.missing_model is None else {"missing_model": self.missing_model}
@@ -122,11 +122,26 @@ class SessionStep:
                 self.step = replace(self.step, spent=await self._count_spent())
             except HostGoneError as error:
                 raise RestError(Rest.HOST, "OpenCode has ended; the loop goes on when it is back") from error
+            except HostNotFoundError as error:
+                if self.step.session is not None:
+                    await self._forget_session(error)
+                problem = error
             except HostError as error:
                 problem = error
             else:
                 return turn
         raise RestError(Rest.ERROR, f"OpenCode does not answer as expected: {problem}") from problem
+
+    async def _forget_session(self, error: HostNotFoundError) -> NoReturn:
+        """Forget a session that was deleted, because a resumed loop would ask for it again.
+
+        Raises:
+            RestError: The person has deleted the session, so they decide whether the loop goes on.
+        """
+        said = f"OpenCode does not have the session {self.step.session} any more"
+        await self._save(replace(_with_new_message(self.step), session=None, asked_again=False))
+        todo = f"opencode-memory loop resume {self.loop.name}"
+        raise RestError(Rest.PERSON, f"{said}; this goes on with a new one: {todo}") from error
 
     async def abort(self) -> None:
         """Stop the turn, because a person stopped the loop."""
@@ -155,6 +170,10 @@ class SessionStep:
             session = str(created["id"])
         step = replace(self.step, session=session)
         await self._save(step, also=True)
+
+    @property
+    def _prompt(self) -> str:
+        return VERDICT_MISSING if self.step.asked_again else self.step.prompt
 
     @property
     def _title(self) -> str:
@@ -223,7 +242,7 @@ class SessionStep:
         await self._save(replace(self.step, state=StepState.SENT, attempts=attempts))
         body: dict[str, Any] = {
             "messageID": self.step.message,
-            "parts": [{"id": self.step.part, "type": "text", "text": self.step.prompt}],
+            "parts": [{"id": self.step.part, "type": "text", "text": self._prompt}],
         }
         agent = await self._choose_agent()
         if agent is not None:
@@ -267,7 +286,7 @@ class SessionStep:
         """Ask an auditor once for the verdict that it has not given."""
         if self.step.asked_again or await self._on_thread(lambda: self.loops.reported(self.step)) is not None:
             return turn
-        await self._save(_with_new_message(replace(self.step, asked_again=True, prompt=VERDICT_MISSING)))
+        await self._save(_with_new_message(replace(self.step, asked_again=True)))
         self.is_at_work = False
         return await self._finish_turn()
 
