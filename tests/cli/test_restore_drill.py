@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -175,7 +176,7 @@ def test_verify_finds_a_flipped_bit_and_names_what_it_does_not_check(
     cli: CommandLine, folder: Path, backup: Path
 ) -> None:
     assert "Not checked: backups, the numbers in vectors, earlier versions in the history" in cli.ok("verify").out
-    with sqlite3.connect(folder / "store.db") as connection:
+    with closing(sqlite3.connect(folder / "store.db")) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = bytearray((folder / "store.db").read_bytes())
     for number, text in enumerate(TEXTS):

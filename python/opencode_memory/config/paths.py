@@ -5,6 +5,7 @@ Pure functions of environment variables (the XDG rules) and of the file system. 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,8 @@ from opencode_memory.errors import ConfigError, InvalidInputError
 APPLICATION: Final = "opencode-memory"
 EXPORTS: Final = "exports"
 """Folder in a data directory for the exports of clients. It holds no files of the store."""
+_WINDOWS_ELOOP: Final = 1921
+"""``ERROR_CANT_RESOLVE_FILENAME``."""
 
 
 def default_data_dir(environment: Mapping[str, str]) -> Path:
@@ -45,13 +48,24 @@ def confine(path: Path, roots: Iterable[Path]) -> Path:
 
     Raises:
         InvalidInputError: If the path is outside all roots.
+        RuntimeError: If a symbolic link in the path leads back to itself.
     """
+    _refuse_circle(path)
     resolved = path.resolve()
     allowed = [root.resolve() for root in roots]
     if any(resolved == root or root in resolved.parents for root in allowed):
         return resolved
     places = ", ".join(str(root) for root in allowed) or "no folder"
     raise InvalidInputError(f"{path} leads outside the allowed folders ({places})", field="path")
+
+
+def _refuse_circle(path: Path) -> None:
+    """Raise the error that ``Path.resolve`` raises before Python 3.13 for a link that leads back to itself."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP or getattr(error, "winerror", None) == _WINDOWS_ELOOP:
+            raise RuntimeError(f"a symbolic link in {path} leads back to itself") from error
 
 
 def _base(environment: Mapping[str, str], variable: str, below_home: str) -> Path:
