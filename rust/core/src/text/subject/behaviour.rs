@@ -1,15 +1,22 @@
 //! Tells a change from the behaviour of a program that the same words describe: "falls back to the old endpoint",
 //! "replaces tabs with spaces", "logs deprecated fields".
 
-use super::cues::{RETURNS, STATES, STRONG};
+use super::cues::{RETURNS, STATES, STRESSES, STRONG};
 use super::words::Word;
 
 /// Whether a statement says clearly that something changed.
 pub(super) fn says_changed(words: &[Word]) -> bool {
-    STRONG.iter().any(|phrase| {
-        words.windows(phrase.len()).enumerate().any(|(at, window)| {
-            window.iter().zip(*phrase).all(|(word, wanted)| word.text == *wanted) && !is_behaviour(words, at, phrase)
-        })
+    STRONG.iter().any(|phrase| has_cue(words, phrase))
+}
+
+/// Whether all words by which a statement says that something changed may also only stress it.
+pub(super) fn only_stresses(words: &[Word]) -> bool {
+    STRONG.iter().filter(|phrase| has_cue(words, phrase)).all(|phrase| STRESSES.contains(phrase))
+}
+
+fn has_cue(words: &[Word], phrase: &[&str]) -> bool {
+    words.windows(phrase.len()).enumerate().any(|(at, window)| {
+        window.iter().zip(phrase).all(|(word, wanted)| word.text == *wanted) && !is_behaviour(words, at, phrase)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use super::claim::{Claim, Cue};
 use super::values::Kind;
-use super::{FEW, Relation, reasons};
+use super::{FEW, Relation, reasons, slot};
 
 /// From this cosine on, fewer common words suffice.
 const NEAR: f32 = 0.6;
@@ -27,6 +27,9 @@ pub(super) fn compare_change(newer: &Claim, older: &Claim, cosine: Option<f32>) 
         return Relation::Replaces("says that it is the other way round");
     }
     let is_exchange = added > 0 && lost > 0;
+    if slot::is_another(newer, older) {
+        return Relation::Unrelated;
+    }
     if newer.cue == Cue::Strong && is_exchange && added <= FEW && lost <= FEW && shared >= added.max(lost) {
         return Relation::Replaces("says that something changed");
     }

@@ -4,12 +4,13 @@
 //! Refuses to understand grammar. A statement is a list of words with roles, found by short lists of cues.
 
 use super::super::stop_words::is_stop_word;
-use super::behaviour::says_changed;
+use super::behaviour::{only_stresses, says_changed};
 use super::cues::{
     ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, FOREIGN, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS,
     SCOPE, STRONG, SUBJECT_ENDS, TASKS, TENTATIVE, WEAK, WISHES,
 };
 use super::options::{GENERIC, family_of};
+use super::places::{Place, places_of};
 use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
 use super::values::{Kind, Value, date_at, value_at};
 use super::words::{MOST_WORDS, Role, Word, find, stem_of, words_of};
@@ -33,6 +34,8 @@ pub(super) enum Cue {
 #[expect(clippy::struct_excessive_bools, reason = "independent properties of one text")]
 pub(super) struct Claim {
     pub cue: Cue,
+    /// Whether words such as "actually" are all by which it says that something changed.
+    pub is_stressed: bool,
     /// Whether it says that an earlier statement no longer holds.
     pub retracts: bool,
     /// Whether it reminds of an earlier statement: "do not forget".
@@ -71,6 +74,8 @@ pub(super) struct Claim {
     pub subject: Vec<String>,
     /// All stems, generic ones too.
     pub stems: Vec<String>,
+    /// The asserted words in their order, each with its preposition.
+    pub places: Vec<Place>,
     pub values: Vec<Value>,
     pub rejected_values: Vec<Value>,
 }
@@ -117,6 +122,7 @@ impl Claim {
             || has(&[&["from", "now", "on"], &["going", "forward"], &["have", "to"], &["has", "to"], &["needs", "to"]]);
         let mut claim = Self {
             cue,
+            is_stressed: !rejects_before && !moves && only_stresses(&words),
             retracts,
             reminds: words.iter().any(|word| word.text == REMINDS && word.role == Role::Dropped),
             adds: has(ADDS),
@@ -144,6 +150,7 @@ impl Claim {
             scoped: Vec::new(),
             subject: subject_of(&words),
             stems: words.iter().map(|word| stem_of(&word.text)).collect(),
+            places: Vec::new(),
             values: Vec::new(),
             rejected_values: Vec::new(),
         };
@@ -151,6 +158,7 @@ impl Claim {
             drop_phrases(&mut words, list);
         }
         drop_reasons(&mut words);
+        claim.places = places_of(&words);
         claim.collect(&words);
         Some(claim)
     }

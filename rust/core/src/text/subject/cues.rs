@@ -61,6 +61,8 @@ pub(super) const STRONG: &[&[&str]] = &[
     &["deprecated"],
     &["turns", "out"],
 ];
+/// Cues that may also only stress a statement: "the job actually needs two workers".
+pub(super) const STRESSES: &[&[&str]] = &[&["actually"], &["instead"], &["turns", "out"]];
 /// Before "back to", a verb that describes what a program does.
 pub(super) const RETURNS: &[&str] = &[
     "fall",

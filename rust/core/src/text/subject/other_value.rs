@@ -3,7 +3,7 @@
 use super::claim::{Claim, Cue};
 use super::options::{ATTRIBUTES, FAMILIES, PLACES, ROLES};
 use super::values::{Kind, Value};
-use super::{FEW, Relation, reasons};
+use super::{FEW, Relation, reasons, slot};
 
 /// Prepositions that each ask for something else: by whom, in what form, for whom, with what.
 const QUESTIONS: &[&str] = &["by", "in", "for", "with", "from"];
@@ -111,9 +111,10 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
         return Relation::Unrelated;
     }
     let scoped = |claim: &Claim, extra: &[&String]| extra.iter().any(|term| claim.scoped.contains(term));
+    let is_same_slot = slot::is_known(new.kind) || !slot::is_another(newer, older);
     match (extra_new.len(), extra_old.len()) {
         (0, 0) if one_value => Relation::Replaces("gives another value for what has one value"),
-        (0, 0) if newer.cue >= Cue::Weak => Relation::Replaces("says that the value changed"),
+        (0, 0) if newer.cue >= Cue::Weak && is_same_slot => Relation::Replaces("says that the value changed"),
         // Numbers without a unit, and codes that are no places, are mostly names, such as "note 7" and `ERR_12`.
         (0, 0) if matches!(new.kind, Kind::Word | Kind::Number) => Relation::Unrelated,
         (0, 0) if new.kind == Kind::Code && !(is_predicate(newer, new) && is_predicate(older, old)) => {

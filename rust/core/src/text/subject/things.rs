@@ -5,7 +5,7 @@
 use rustc_hash::FxHashSet;
 
 /// Words that end the part of a statement which names its subject.
-const VERBS: &[&str] = &[
+pub(super) const VERBS: &[&str] = &[
     "are", "belongs", "can", "contains", "depends", "does", "fails", "gets", "goes", "has", "have", "holds", "is",
     "keeps", "listens", "lives", "may", "must", "needs", "reads", "returns", "runs", "says", "sends", "should",
     "starts", "stores", "takes", "uses", "was", "were", "will", "writes",

@@ -1,0 +1,138 @@
+//! Tells a correction from another fact about the same thing, if only a word such as "actually" announces it:
+//! "the job runs nightly" is corrected by "the job actually runs hourly", not by "the job actually needs two workers".
+//!
+//! Refuses to understand grammar. Both statements must agree up to the words that differ, so that these words answer
+//! one question: the same preposition or the same verb stands before them.
+
+use super::claim::{Claim, Cue};
+use super::cues::SUBJECT_ENDS;
+use super::places::Place;
+use super::things::VERBS;
+use super::values::{Kind, Value};
+
+/// Verbs with many objects: a job that needs a licence may also need a mailbox.
+const OPEN: &[&str] = &[
+    "contain", "contains", "had", "has", "have", "include", "includes", "need", "needs", "require", "requires",
+    "support", "supports",
+];
+
+/// Whether only a word such as "actually" says that something changed, and the newer statement says something else about
+/// the same thing.
+pub(super) fn is_another(newer: &Claim, older: &Claim) -> bool {
+    newer.cue == Cue::Strong && newer.is_stressed && !is_shared(newer, older)
+}
+
+/// Whether two statements differ in their answers to one question.
+fn is_shared(newer: &Claim, older: &Claim) -> bool {
+    if give_other_kinds(newer, older) {
+        return false;
+    }
+    let (new, old) = (&newer.places, &older.places);
+    let missing = |from: &[Place], other: &[Place]| -> Vec<usize> {
+        (0..from.len()).filter(|at| other.iter().all(|place| place.stem != from[*at].stem)).collect()
+    };
+    // One word is exchanged: "skips comments" for "handles comments".
+    if let ([here], [there]) = (missing(new, old).as_slice(), missing(old, new).as_slice()) {
+        let is_same_head = |new: Option<&Place>, old: Option<&Place>| {
+            new.zip(old).is_some_and(|(new, old)| new.stem == old.stem && new.preposition == old.preposition)
+        };
+        let is_open = here.checked_sub(1).is_some_and(|before| OPEN.contains(&new[before].text.as_str()));
+        return new[*here].preposition == old[*there].preposition
+            && (!is_open || is_same_head(new.get(here + 1), old.get(there + 1)));
+    }
+    // All words behind the common beginning are exchanged: "runs nightly", "runs every hour".
+    let start = new.iter().zip(old).take_while(|(new, old)| new.stem == old.stem).count();
+    let (Some(here), Some(there)) = (new.get(start), old.get(start)) else { return false };
+    let Some(last) = start.checked_sub(1) else { return false };
+    // "Runs" is a verb, while "run" may be a noun.
+    let before = [new[last].text.as_str(), old[last].text.as_str()];
+    let is_verb_before = before.iter().any(|text| is_verb(text)) && !is_verb(&here.text) && !is_verb(&there.text);
+    here.preposition == there.preposition
+        && (!here.preposition.is_empty() || is_verb_before)
+        && !before.iter().any(|text| OPEN.contains(text))
+}
+
+fn is_verb(text: &str) -> bool {
+    VERBS.binary_search(&text).is_ok() || SUBJECT_ENDS.contains(&text)
+}
+
+/// Whether each statement gives a value of a known kind, and no kind is given by both: a database, and an amount.
+fn give_other_kinds(newer: &Claim, older: &Claim) -> bool {
+    let kinds = |claim: &Claim, other: &Claim| -> Vec<Kind> {
+        let is_own = |value: &&Value| is_known(value.kind) && !other.values.contains(value);
+        claim.values.iter().filter(is_own).map(|value| value.kind).collect()
+    };
+    let (new, old) = (kinds(newer, older), kinds(older, newer));
+    !new.is_empty() && !old.is_empty() && !new.iter().any(|kind| old.contains(kind))
+}
+
+/// Whether values of a kind answer one question.
+pub(super) fn is_known(kind: Kind) -> bool {
+    matches!(kind, Kind::Option(_) | Kind::Quantity(_) | Kind::Day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Relation, compare};
+
+    /// The newer statement says something else about the same thing.
+    const OTHER_SLOT: &[(&str, &str)] = &[
+        ("The invoice job runs nightly.", "The invoice job actually needs two workers."),
+        ("The invoice job runs nightly.", "Actually, the invoice job writes PDF files."),
+        ("The invoice job runs nightly.", "The invoice job is actually slow."),
+        ("The invoice job runs nightly.", "The invoice job actually belongs to Tom."),
+        ("The invoice job runs nightly.", "The invoice job actually runs in Docker."),
+        ("The invoice job runs nightly.", "The invoice job actually fails without Redis."),
+        ("The invoice job runs nightly.", "The invoice job needs two workers instead of one."),
+        ("The invoice job runs nightly.", "Turns out the invoice job needs two workers."),
+        ("We run the invoice job nightly.", "Actually we run the invoice job on two workers."),
+        ("The invoice job needs Redis.", "The invoice job actually needs two workers."),
+        ("The invoice job uses Redis.", "The invoice job actually uses Postgres."),
+        ("The invoice job runs in Docker.", "The invoice job is actually in the legacy repo."),
+        ("The invoice job sends mail in production.", "The invoice job actually needs Redis in production."),
+        ("The search index lives on disk.", "Actually the search index has two shards."),
+        ("The login page uses OAuth.", "The login page actually loads slowly."),
+        ("The docs use Sphinx.", "The docs actually need Docker."),
+        ("The docs site uses Sphinx.", "The docs site actually needs Docker."),
+        ("The payment webhook retries three times.", "The payment webhook actually checks signatures."),
+        ("Release builds run nightly.", "Release builds actually need a licence."),
+        ("The nightly run takes two hours.", "The nightly run actually emails the team."),
+        ("The API gateway has two replicas.", "The API gateway actually has a circuit breaker."),
+        ("The API gateway is deployed with Helm.", "The API gateway is actually deployed on Mondays."),
+        ("The import queue supports batches.", "The import queue actually supports priorities."),
+    ];
+    /// The newer statement gives another answer to the same question.
+    const SAME_SLOT: &[(&str, &str)] = &[
+        ("The invoice job runs nightly.", "Actually the invoice job runs hourly."),
+        ("The invoice job runs nightly.", "The invoice job should actually run every hour."),
+        ("The invoice job runs nightly.", "The invoice job runs hourly instead."),
+        ("The invoice job needs one worker.", "The invoice job actually needs two workers."),
+        ("The invoice job runs in Docker.", "No, the invoice job actually runs in Kubernetes."),
+        ("The search index lives on disk.", "Actually, the search index lives in memory."),
+        ("The demo data lives in fixtures.", "Actually the demo data is in the seeds folder."),
+        ("The parser handles comments.", "Actually the parser skips comments."),
+        ("The exporter needs CSV files.", "The exporter actually needs Parquet files."),
+        ("The login page uses OAuth.", "The login page actually uses magic links."),
+        ("Access tokens expire after an hour.", "Access tokens actually expire after two days."),
+        ("We cache responses in the gateway.", "Actually the gateway caches requests."),
+        ("Feature branches are cut from integration.", "Actually we cut feature branches from next."),
+    ];
+
+    #[test]
+    fn another_fact_about_the_same_thing_leaves_the_statement() {
+        for (older, newer) in OTHER_SLOT {
+            for cosine in [None, Some(0.7)] {
+                let found = compare(newer, older, cosine);
+                assert_eq!(found, Relation::Unrelated, "{older} | {newer}");
+            }
+        }
+    }
+
+    #[test]
+    fn another_answer_to_the_same_question_replaces_the_statement() {
+        for (older, newer) in SAME_SLOT {
+            let found = compare(newer, older, None);
+            assert!(matches!(found, Relation::Replaces(_)), "{older} | {newer} -> {found:?}");
+        }
+    }
+}
