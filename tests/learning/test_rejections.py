@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
-from opencode_memory import MemoryStore
+from opencode_memory import BusyError, MemoryStore, NotFoundError, StorageError
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.rejections import (
     are_sections_rejected,
     is_rejected,
     record_rejection,
-    reject_learned,
+    rejecting,
     undo,
 )
 from opencode_memory.learning.review import reject
@@ -31,18 +32,18 @@ def propose(content: str, evidence: str = "", category: Category = Category.CONV
 
 
 def delete(store: MemoryStore, id: str) -> None:
-    reject_learned(store, [id])
-    store.delete(id)
+    with rejecting(store, [id]):
+        store.delete(id)
 
 
 def archive(store: MemoryStore, id: str) -> None:
-    reject_learned(store, [id])
-    store.archive(id)
+    with rejecting(store, [id]):
+        store.archive(id)
 
 
 def purge(store: MemoryStore, id: str) -> None:
-    reject_learned(store, [id])
-    store.purge(id)
+    with rejecting(store, [id]):
+        store.purge(id)
 
 
 def reject_in_review(store: MemoryStore, id: str) -> None:
@@ -87,6 +88,48 @@ def test_statement_is_learned_again_after_undo(store: MemoryStore, away: Callabl
     undo(store, id_)
 
     assert not is_rejected(store, propose(RUFF), "app")
+
+
+@pytest.mark.parametrize("change", ["archive", "delete", "purge"])
+def test_failed_change_leaves_no_rejection(store: MemoryStore, change: str) -> None:
+    (id_,) = learn(store, user(RUFF)).active[:1]
+    for _ in range(2):
+        with pytest.raises(NotFoundError), rejecting(store, [id_, "unknown"]):
+            getattr(store, change)([id_, "unknown"])
+        assert not is_rejected(store, propose(RUFF), "app")
+    delete(store, id_)
+    assert is_rejected(store, propose(RUFF), "app")
+    undo(store, id_)
+    assert not is_rejected(store, propose(RUFF), "app")
+
+
+def test_failure_after_the_change_keeps_the_rejection(store: MemoryStore) -> None:
+    (first, second) = learn(store, user(RUFF), user(LEDGER)).active[:2]
+
+    def fail_halfway() -> NoReturn:
+        store.delete(first)
+        raise StorageError("the disk is full")
+
+    with pytest.raises(StorageError), rejecting(store, [first, second]):
+        fail_halfway()
+    assert is_rejected(store, propose(RUFF), "app")
+    assert not is_rejected(store, propose(LEDGER), "app")
+
+
+def test_rejection_that_cannot_be_withdrawn_does_not_hide_the_failure(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (id_,) = learn(store, user(RUFF)).active[:1]
+
+    def refuse(*_: object) -> NoReturn:
+        raise BusyError("the store is held")
+
+    def fail() -> NoReturn:
+        monkeypatch.setattr(store.learning, "write", refuse)
+        raise StorageError("the disk is full")
+
+    with pytest.raises(StorageError), rejecting(store, [id_]):
+        fail()
 
 
 def test_undo_leaves_the_rejection_of_a_later_wording(store: MemoryStore) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from notes.ingesting import by_topic, run, states
 from opencode_memory import MemoryStore, Status
-from opencode_memory.learning.rejections import reject_learned
+from opencode_memory.learning.rejections import rejecting
 from opencode_memory.learning.review import REPLACES, accept
 from opencode_memory.notes import folder
 from opencode_memory.notes.folder import IngestReport
@@ -255,8 +255,8 @@ def test_deleted_or_replaced_memory_does_not_come_back_with_an_edit(store: Memor
     if how == "replace":
         store.merge([store.remember("Deployments are green.").id, read], "Deployments are automatic.")
     else:
-        reject_learned(store, [read])
-        getattr(store, how)(read)
+        with rejecting(store, [read]):
+            getattr(store, how)(read)
     write(notes, {"b.md": note(Deploy=THREE)})
     assert counts(run(store, notes)) == (1, 0, 3, 0, 0)
     assert ids(store)["b.md#Deploy"] != read

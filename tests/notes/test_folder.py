@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from notes.ingesting import by_topic, run
 from opencode_memory import InvalidInputError, Memory, MemoryStore, Status
 from opencode_memory.exchange import export_memories
-from opencode_memory.learning.rejections import reject_learned, undo
+from opencode_memory.learning.rejections import rejecting, undo
 from opencode_memory.learning.review import accept, reject
 from opencode_memory.notes.folder import IngestReport, ingest
 
@@ -338,8 +338,8 @@ def test_section_whose_memory_the_user_deleted_is_read_again_only_when_it_change
     (notes / "a.md").write_text("The queue has ten jobs.\n")
     run(store, notes)
     [read] = store.list()
-    reject_learned(store, [read.id])
-    getattr(store, how)(read.id)
+    with rejecting(store, [read.id]):
+        getattr(store, how)(read.id)
     for _ in range(2):
         assert counts(run(store, notes)) == (0, 0, 1, 0)
     assert store.list() == []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from notes.ingesting import by_topic, run, states
 from opencode_memory import MemoryStore, NewMemory, Status
 from opencode_memory.exchange import export_memories, import_memories
-from opencode_memory.learning.rejections import reject_learned
+from opencode_memory.learning.rejections import rejecting
 from opencode_memory.learning.review import accept
 from opencode_memory.models import INGEST, Trust
 from opencode_memory.notes.folder import IngestReport, ingest
@@ -97,8 +97,8 @@ def test_archived_section_stays_archived_where_it_was_moved(store: MemoryStore, 
     (notes / "a.md").write_text(NOTE)
     run(store, notes)
     read = by_topic(store)["file:a.md#Deploy"]
-    reject_learned(store, [read.id])
-    store.archive(read.id)
+    with rejecting(store, [read.id]):
+        store.archive(read.id)
     topic = change(notes)
     run(store, notes)
     assert (store.get(read.id).topic, store.get(read.id).status) == (topic, Status.ARCHIVED)
@@ -115,8 +115,8 @@ def test_deleted_section_is_not_read_where_it_was_moved(
     (notes / "a.md").write_text(NOTE)
     run(store, notes)
     read = by_topic(store)["file:a.md#Deploy"]
-    reject_learned(store, [read.id])
-    getattr(store, how)(read.id)
+    with rejecting(store, [read.id]):
+        getattr(store, how)(read.id)
     topic = change(notes)
     for _ in range(2):
         run(store, notes)
@@ -153,9 +153,9 @@ def test_copy_of_a_deleted_or_archived_section_is_a_new_memory(store: MemoryStor
     (notes / "a.md").write_text(NOTE)
     run(store, notes)
     deleted, archived = (by_topic(store)[f"file:a.md#{heading}"].id for heading in ("Deploy", "Backup"))
-    reject_learned(store, [deleted, archived])
-    store.delete(deleted)
-    store.archive(archived)
+    with rejecting(store, [deleted, archived]):
+        store.delete(deleted)
+        store.archive(archived)
     (notes / "b.md").write_text(NOTE)
     assert counts(run(store, notes)) == (2, 0, 0, 2, 0)
     assert set(by_topic(store)) == {"file:b.md#Deploy", "file:b.md#Backup"}
@@ -371,8 +371,8 @@ def test_change_of_another_writer_between_reading_and_moving(
 
     def apply(self: Relocations, project: str | None, relocations: Sequence[Relocation]) -> list[bool]:
         if meanwhile == "deleted":
-            reject_learned(other, [read.id])
-            other.delete(read.id)
+            with rejecting(other, [read.id]):
+                other.delete(read.id)
         elif meanwhile == "moved":
             monkeypatch.undo()
             run(other, notes)

@@ -20,7 +20,7 @@ from opencode_memory.cli.memories import print_list
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, confirm, yes_option
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.learning.rejections import reject_learned
+from opencode_memory.learning.rejections import rejecting
 from opencode_memory.models import Category, Memory, ScopeKind, Status
 from opencode_memory.store.pages import list_all
 from opencode_memory.text.clock import parse_span
@@ -115,8 +115,9 @@ def delete_matches(run: Invocation, request: CleanupRequest) -> int:
         go_ahead = wants_to and confirm(f"Delete {format_count(len(found), 'memory')}", yes=request.yes)
         deleted = []
         if go_ahead:
-            reject_learned(store, [memory.id for memory in found])
-            deleted = store.delete([memory.id for memory in found])
+            names = [memory.id for memory in found]
+            with rejecting(store, names):
+                deleted = store.delete(names)
     if run.out.as_json:
         run.out.json({"found": [memory.id for memory in found], "deleted": deleted, "dry_run": request.dry_run})
     elif not found:

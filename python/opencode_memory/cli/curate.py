@@ -10,7 +10,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import ids_argument
-from opencode_memory.learning.rejections import reject_learned, withdraw_rejection
+from opencode_memory.learning.rejections import rejecting, withdraw_rejection
 from opencode_memory.models import Memory
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import short_id
@@ -40,8 +40,7 @@ def unpin(run: Invocation, *, ids: tuple[str, ...]) -> None:
 @click.option("--reason", help="Reason, for the history.")
 def archive(run: Invocation, *, ids: tuple[str, ...], reason: str | None) -> None:
     """Hide memories from recall; restore brings them back."""
-    with run.open_store() as store:
-        reject_learned(store, ids)
+    with run.open_store() as store, rejecting(store, ids):
         done = [memory.id for memory in store.archive(ids, reason=reason)]
     _print_outcome(run, "archived", done)
 
@@ -61,8 +60,7 @@ def restore(run: Invocation, *, ids: tuple[str, ...]) -> None:
 @ids_argument
 def delete(run: Invocation, *, ids: tuple[str, ...]) -> None:
     """Delete memories. Undo restores them for 30 days; purge erases them at once."""
-    with run.open_store() as store:
-        reject_learned(store, ids)
+    with run.open_store() as store, rejecting(store, ids):
         done = store.delete(ids)
     _print_outcome(run, "deleted", done)
 

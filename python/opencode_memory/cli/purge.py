@@ -8,7 +8,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import confirm, ids_argument, yes_option
-from opencode_memory.learning.rejections import reject_learned
+from opencode_memory.learning.rejections import rejecting
 from opencode_memory.text.formatting import format_count
 
 
@@ -25,9 +25,9 @@ def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
         return NOTHING_FOUND
     with run.open_store() as store:
         memories = find_texts(store, ids)
-        reject_learned(store, ids)
-        files = remove_purged(store, memories, at=run.started_at, environment=run.config.environment)
-        report = store.purge(ids)
+        with rejecting(store, ids):
+            files = remove_purged(store, memories, at=run.started_at, environment=run.config.environment)
+            report = store.purge(ids)
         # An ended process leaves the rest to the next synchronization, which removes bullets of unknown memories.
         texts = {id_: one.texts for id_, one in memories.items()}
         cleaned = take_out(store, texts, at=run.started_at, environment=run.config.environment)

@@ -14,12 +14,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory._core import terms
-from opencode_memory.errors import ConflictError, NotFoundError
+from opencode_memory.errors import ConflictError, NotFoundError, OpencodeMemoryError
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.session_writes import retry
 from opencode_memory.models import INGEST, HistoryEntry, Memory, Operation, Trust
@@ -202,13 +202,34 @@ def _note(store: MemoryStore, memories: Iterable[Memory], *, times: int) -> None
     retry(write, busy="the rejection could not be recorded, because other processes record rejections; try again")
 
 
-def reject_learned(store: MemoryStore, ids: Iterable[str]) -> None:
-    """Record rejections of memories that are about to be archived, deleted or purged; unknown ids are left out."""
-    found = []
+@contextmanager
+def rejecting(store: MemoryStore, ids: Iterable[str]) -> Iterator[None]:
+    """Record rejections of memories that the block archives, deletes or purges; unknown ids are left out.
+
+    They are recorded before the block. If the process dies in between, the memory is still there and can be put away
+    again; in the other order, its statement would be learned again. If the block fails, the rejections of memories that
+    it left as they were are withdrawn. Otherwise an ``undo`` of the next attempt would leave one.
+
+    Raises:
+        BusyError: Other processes record rejections all the time.
+    """
+    found = list(_get_known(store, ids))
+    record_rejection(store, *found)
+    try:
+        yield
+    except BaseException as error:
+        try:
+            same = {memory.id: memory.status for memory in _get_known(store, [memory.id for memory in found])}
+            withdraw_rejection(store, *(memory for memory in found if same.get(memory.id) is memory.status))
+        except OpencodeMemoryError as second:
+            raise error from second
+        raise
+
+
+def _get_known(store: MemoryStore, ids: Iterable[str]) -> Iterator[Memory]:
     for id_ in ids:
         with suppress(NotFoundError, ConflictError):  # The operation itself reports an unknown or ambiguous id.
-            found.append(store.get(id_))
-    record_rejection(store, *found)
+            yield store.get(id_)
 
 
 def _marks_of(memory: Memory) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.learning.rejections import record_rejection
+from opencode_memory.learning.rejections import record_rejection, rejecting
 from opencode_memory.models import ALL_PROJECTS, INGEST, Category, Memory, Status
 from opencode_memory.store.pages import list_all
 
@@ -155,5 +155,5 @@ def reject(store: MemoryStore, memory: Memory) -> Sequence[Memory]:
         ConflictError: The memory was changed since the user saw it.
     """
     check_version(store.get(memory.id), version_of(memory))
-    record_rejection(store, memory)
-    return store.archive(memory.id, reason="rejected in a review")
+    with rejecting(store, [memory.id]):
+        return store.archive(memory.id, reason="rejected in a review")

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.learning.rejections import record_rejection, withdraw_rejection
+from opencode_memory.learning.rejections import rejecting, withdraw_rejection
 from opencode_memory.learning.review import REPLACES
 from opencode_memory.memory_file.bullet_text import one_line
 from opencode_memory.memory_file.diff import Change, Kind, Known
@@ -201,8 +201,8 @@ def _keep(change: Change, reason: str, known: Mapping[str, Memory], done: Done) 
 
 def put_away(store: MemoryStore, memory: Memory, *, reason: str) -> None:
     """Archive a memory that the user deleted in a file, and never learn the same statement again."""
-    record_rejection(store, memory)
-    store.archive(memory.id, reason=reason)
+    with rejecting(store, [memory.id]):
+        store.archive(memory.id, reason=reason)
 
 
 def bring_back(store: MemoryStore, id_: str) -> None:

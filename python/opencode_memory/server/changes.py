@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.learning.rejections import reject_learned, withdraw_rejection
+from opencode_memory.learning.rejections import rejecting, withdraw_rejection
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -14,13 +14,13 @@ Change = Callable[["MemoryStore", Sequence[str]], object]
 
 
 def _archive(store: MemoryStore, ids: Sequence[str]) -> None:
-    reject_learned(store, ids)
-    store.archive(ids, reason="by the user")
+    with rejecting(store, ids):
+        store.archive(ids, reason="by the user")
 
 
 def _delete(store: MemoryStore, ids: Sequence[str]) -> None:
-    reject_learned(store, ids)
-    store.delete(ids)
+    with rejecting(store, ids):
+        store.delete(ids)
 
 
 def _restore(store: MemoryStore, ids: Sequence[str]) -> None:

@@ -92,10 +92,10 @@ def unresolve_blocker(call: Call, memory_id: MemoryId) -> Answer:
 
 def delete(call: Call, memory: Memory) -> None:
     """Delete a memory, so that the same statement is not learned again."""
-    from opencode_memory.learning.rejections import record_rejection  # noqa: PLC0415  imports much of learning
+    from opencode_memory.learning.rejections import rejecting  # noqa: PLC0415  imports much of learning
 
-    record_rejection(call.store, memory)
-    call.store.delete(memory.id)
+    with rejecting(call.store, [memory.id]):
+        call.store.delete(memory.id)
 
 
 def _get_blocker(call: Call, id: str) -> Memory:

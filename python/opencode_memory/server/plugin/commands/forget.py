@@ -46,14 +46,14 @@ def forget(call: SessionCall, arguments: str) -> str:
 
 
 def _archive(call: SessionCall, memories: Sequence[Memory]) -> str:
-    from opencode_memory.learning.rejections import record_rejection  # noqa: PLC0415  imports much of learning
+    from opencode_memory.learning.rejections import rejecting  # noqa: PLC0415  imports much of learning
 
     named = {memory.id: memory for memory in memories}
     active = [memory for memory in named.values() if memory.status is not Status.ARCHIVED]
     # Otherwise the same statement could be learned again.
-    record_rejection(call.store, *active)
-    if active:
-        call.store.archive([memory.id for memory in active], reason="the user typed /forget")
+    if ids := [memory.id for memory in active]:
+        with rejecting(call.store, ids):
+            call.store.archive(ids, reason="the user typed /forget")
     lines = [
         f"- [{short_id(memory.id)}] {memory.category.value}: {escape(one_line(memory.content))}"
         + (" (it was already archived)" if memory.status is Status.ARCHIVED else "")
