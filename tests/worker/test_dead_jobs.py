@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -64,6 +66,16 @@ class Hourly:
         return job
 
 
+def add_dead_texts(folder: Path, number: int, *, dead_ms: int) -> None:
+    """Add dead jobs of another kind to a closed store. The queue would take several seconds for so many."""
+    row = "INSERT INTO job(kind, subject, payload, attempts, run_at, dead_at, error, created_at)"
+    with closing(sqlite3.connect(folder / "store.db")) as database, database:
+        database.executemany(
+            f"{row} VALUES('embed', ?, '{{}}', 8, ?, ?, 'no', ?)",
+            [(str(text), dead_ms, dead_ms, dead_ms) for text in range(number)],
+        )
+
+
 @pytest.fixture
 def hourly(tmp_path: Path) -> Iterator[Hourly]:
     with open_store(tmp_path / "store") as store:
@@ -102,6 +114,14 @@ def test_dead_job_of_a_subject_stays_dead(hourly: Hourly) -> None:
     dead_ms = hourly.die()
     assert hourly.run_at(dead_ms + DAY_MS) == 1
     assert [job.subject for job in hourly.store.jobs.list() if job.dead_at is not None] == ["", "a file"]
+
+
+def test_dead_job_behind_many_later_ones_is_tried_again(tmp_path: Path) -> None:
+    with open_store(tmp_path) as store:
+        dead_ms = Hourly(store).die()
+    add_dead_texts(tmp_path, 1_500, dead_ms=dead_ms + 1)
+    with open_store(tmp_path) as store:
+        assert Hourly(store).run_at(dead_ms + HOUR_MS) == 1
 
 
 def test_dead_daily_job_waits_for_a_day(hourly: Hourly) -> None:
