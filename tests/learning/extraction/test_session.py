@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ from opencode_memory.learning.extraction.events import (
     UserText,
 )
 from opencode_memory.learning.extraction.session import Known, end, step
-from opencode_memory.learning.extraction.session_state import Failure, SessionState
+from opencode_memory.learning.extraction.session_state import Failure, SessionState, Turn
 from opencode_memory.models import Category
 from support.learning import (
     BLOCKED,
@@ -231,6 +232,45 @@ def test_state_with_long_commands_and_paths_fits_the_store():
     )
 
     assert len(run_steps(told)[0].to_json().encode()) < STORE_TAKES
+
+
+def work_of_turns(*, changes: bool) -> SessionState:
+    """The state after twelve turns, in each of which the agent edits files, while twelve commands fail."""
+    told = [fail(f"runner{number} {'é' * 400}") for number in range(12)]
+    for turn in range(12):
+        told.append(user(f"Try again, attempt {turn}."))
+        told += [edit(f"src/{'ü' * 400}/{number}_{turn if changes else 0}.py") for number in range(10)]
+    return run_steps(messages(*told))[0]
+
+
+def test_failures_that_last_for_many_turns_are_stored_once():
+    state = work_of_turns(changes=False)
+
+    stored = state.to_json()
+
+    assert len(state.turns) == 10
+    assert stored.count('"command"') <= 2 * len(state.failures)
+    assert SessionState.from_json(stored) == state
+
+
+def test_turns_that_do_not_fit_the_store_are_left_out():
+    state = work_of_turns(changes=True)
+
+    stored = SessionState.from_json(state.to_json())
+
+    assert len(state.to_json().encode()) < STORE_TAKES
+    assert 0 < len(stored.turns) < len(state.turns)
+    assert stored == replace(state, turns=state.turns[-len(stored.turns) :])
+
+
+def test_turns_that_an_earlier_version_stored_keep_their_failures():
+    failure = Failure(command="make", complaints=("no rule",))
+    turn = {"message": "m", "failures": [("make", asdict(failure))]}
+
+    state = SessionState.from_json(json.dumps({"turns": [turn]}))
+
+    assert state.turns == (Turn(message="m", failures=(("make", failure),)),)
+    assert SessionState.from_json(state.to_json()) == state
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Self, TypeVar
 
@@ -19,6 +19,8 @@ MOST_SAID: Final = 3000
 MOST_BLOCKERS: Final = 20
 MOST_TURNS: Final = 10
 MOST_WRITTEN: Final = 100
+MOST_TURN_BYTES: Final = 128 * 1024
+"""Size of all turns in a stored state. The store refuses a state of more than 512 KiB."""
 LONGEST_TEXT: Final = 1500
 MOST_OF_ONE: Final = 10
 LONGEST_NAME: Final = 200
@@ -66,6 +68,10 @@ class Failure:
         return cls(**{**value, **lists})
 
 
+_Named = tuple[str, Failure]
+"""A failing command by its normalised form."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """A message of the user, and the work of the session before it. An undo of the message goes back to that.
@@ -90,18 +96,31 @@ class Turn:
     findings: int = 0
     own: int = 0
 
-    def as_json(self) -> dict[str, Any]:
-        """Convert to a JSON object without empty members."""
-        return {name: value for name, value in asdict(self).items() if value}
+    def as_json(self, places: Mapping[_Named, int]) -> dict[str, Any]:
+        """Convert to a JSON object without empty members.
+
+        Args:
+            places: Places of all failures in the list that ``from_json`` gets.
+        """
+        value = {name: value for name, value in asdict(self).items() if value and name != "failures"}
+        return value | ({"failed": [places[named] for named in self.failures]} if self.failures else {})
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> Self:
-        """Build a turn from a stored JSON object."""
+    def from_json(cls, value: dict[str, Any], known: Sequence[_Named]) -> Self:
+        """Build a turn from a stored JSON object. Earlier versions stored the failures in it.
+
+        Args:
+            value: The object.
+            known: Failures of the state and of its turns.
+        """
         return cls(
             message=value["message"],
             latest=value.get("latest", ""),
             files=tuple(value.get("files", ())),
-            failures=_read_failures(value.get("failures", ())),
+            failures=(
+                *_read_failures(value.get("failures", ())),
+                *(known[place] for place in value.get("failed", ())),
+            ),
             passed=_read_pairs(value.get("passed", ())),
             solved=tuple(value.get("solved", ())),
             findings=value.get("findings", 0),
@@ -199,6 +218,7 @@ class SessionState:
 
     def to_json(self) -> str:
         """Serialise to JSON; the names of its members are stored and must stay."""
+        turns, earlier = self._turns_as_json()
         value: dict[str, Any] = {
             "goal": self.goal,
             "outcome": self.outcome,
@@ -223,14 +243,34 @@ class SessionState:
             **({"outcome_from": self.outcome_from} if self.outcome_from else {}),
             **({"pretending_from": self.pretending_from} if self.pretending_from else {}),
             **({"latest": self.latest} if self.latest else {}),
-            **({"turns": [turn.as_json() for turn in self.turns]} if self.turns else {}),
+            **({"turns": turns} if turns else {}),
+            **({"earlier_failures": [(key, asdict(failure)) for key, failure in earlier]} if earlier else {}),
             **({"retracted": [(by, one.as_json()) for by, one in self.retracted]} if self.retracted else {}),
             **({"undone_since": self.undone_since} if self.undone_since else {}),
             **({"removed": self.removed} if self.removed else {}),
             **({"written": self.written} if self.written else {}),
             **({"taken": self.taken} if self.taken else {}),
         }
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _dump(value)
+
+    def _turns_as_json(self) -> tuple[list[dict[str, Any]], list[_Named]]:
+        """Return the newest turns that fit, and their failures that the state does not have any more.
+
+        Most failures are the same in several turns, so each is stored once.
+        """
+        places = {named: place for place, named in enumerate(self.failures)}
+        found: list[dict[str, Any]] = []
+        size = 0
+        for turn in reversed(self.turns):
+            new = [named for named in dict.fromkeys(turn.failures) if named not in places]
+            with_new = places | {named: place for place, named in enumerate(new, len(places))}
+            value = turn.as_json(with_new)
+            size += sum(len(_dump(one).encode()) for one in (value, *(asdict(failure) for _, failure in new)))
+            if size > MOST_TURN_BYTES:
+                break
+            places = with_new
+            found.insert(0, value)
+        return found, list(places)[len(self.failures) :]
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -242,7 +282,8 @@ class SessionState:
         passed = _read_pairs(value.pop("passed", ()))
         written = tuple((message, id_, operation) for message, id_, operation in value.pop("written", ()))
         taken = _read_pairs(value.pop("taken", ()))
-        turns = tuple(Turn.from_json(turn) for turn in value.pop("turns", ()))
+        known_failures = (*failures, *_read_failures(value.pop("earlier_failures", ())))
+        turns = tuple(Turn.from_json(turn, known_failures) for turn in value.pop("turns", ()))
         retracted = tuple((by, Candidate.from_json(candidate)) for by, candidate in value.pop("retracted", ()))
         # A later version may have stored members that this one does not know.
         known = {one.name for one in fields(cls)}
@@ -262,6 +303,10 @@ class SessionState:
             blockers=blockers,
             **plain,
         )
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _read_pairs(stored: Iterable[tuple[str, _T]]) -> tuple[tuple[str, _T], ...]:
