@@ -54,6 +54,7 @@ class Wanted:
         loaded: The text of files that the agent loads by itself.
         session: The session of the reader; None if there is none.
         visible: Ids of the messages of that session that the reader sees.
+        stored: The text that the message at hand stores as a memory; empty if none.
         is_ending: Whether the messages of that session are about to be replaced by a summary.
         lines: Further lines to show before the other memories, by their headings.
     """
@@ -66,6 +67,7 @@ class Wanted:
     loaded: LoadedText = field(default_factory=LoadedText)
     session: str | None = None
     visible: frozenset[str] = frozenset()
+    stored: str = ""
     is_ending: bool = False
     lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -150,6 +152,7 @@ def _may_show(memory: Memory, wanted: Wanted) -> bool:
         or memory in wanted.known
         or memory.category is Category.CONVERSATION
         or _is_source_visible(memory, wanted)
+        or memory.content.split() == wanted.stored.split()
         or wanted.loaded.says(memory.content)
     )
 

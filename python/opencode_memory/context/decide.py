@@ -58,6 +58,7 @@ class Request:
         created: Time of creation of the message, in Unix milliseconds; None if it is unknown.
         summary: Text of the session's last summary, if the model sees it in place of earlier messages.
         is_subagent: Whether an agent, not the user, wrote the message.
+        stored: The text that the message stores as a memory; empty if none. The model sees it in the message.
         find_loaded: Finds the files that OpenCode loads by itself; called only if a brief is made.
     """
 
@@ -69,6 +70,7 @@ class Request:
     created: int | None = None
     summary: str = ""
     is_subagent: bool = False
+    stored: str = ""
     find_loaded: Callable[[], Iterable[Path]] = tuple
 
 
@@ -120,6 +122,7 @@ def decide(
             loaded=read_statements(request.find_loaded()),
             session=request.session,
             visible=request.visible,
+            stored=request.stored,
         )
         beside = Group(FOUND, found.memories, before=found.before)
         tokens = brief.subagent_tokens if request.is_subagent else brief.max_tokens
