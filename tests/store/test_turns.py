@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import opencode_memory
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import CorruptStoreError, InvalidInputError
 from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit, Turn
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.store.turns import SessionPage
@@ -227,6 +227,23 @@ def test_damaged_full_text_index_starts_a_new_index(store: MemoryStore) -> None:
     assert store.turns.progress("/agent.db") == {}
     add(store, {"m1": "The carrier is Hermes."})
     assert labels(store.search("carrier", project="shop", sources="sessions")) == ["m1"]
+
+
+def test_read_only_store_with_a_damaged_session_index_finds_memories(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory = "Orders are shipped by the carrier Hermes."
+    store.remember(memory, project="shop")
+    add(store, {"m1": "The carrier of orders is Hermes."})
+    store.close()
+    (store.data_dir / "sessions" / "turns.db").write_bytes(b"not a database, " * 1_000)
+    with opencode_memory.open(store.data_dir, embedder=WordEmbedder(), read_only=True) as reader:
+        reader.turns.texts = store.turns.texts
+        for _ in range(2):
+            assert labels(reader.search("carrier orders", project="shop")) == [memory]
+        with pytest.raises(CorruptStoreError, match="the session index is damaged"):
+            reader.search("carrier orders", project="shop", sources="sessions")
+    assert len([record for record in caplog.records if "sessions were not searched" in record.message]) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ a hit is shown, by a ``TurnTexts`` that the opener of the store provides. The in
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from opencode_memory.embedding.base import Vector
     from opencode_memory.store.embedding_queue import EmbeddingQueue
 
+_log: Final = logging.getLogger(__name__)
 MOST_CHUNKS: Final = 2
 """Number of pieces of a long turn that get a vector. All its words are indexed."""
 _DIGEST_BYTES: Final = 16
@@ -118,6 +120,7 @@ class Turns:
         self._engine = engine
         self._queue = queue
         self.texts: TurnTexts | None = None
+        self._last_warning: str | None = None
 
     def add(self, pages: Sequence[SessionPage]) -> bool:
         """Embed and index the turns of some pages.
@@ -197,11 +200,17 @@ class Turns:
     def recall_with_memories(
         self, query: str, selection: dict[str, Any], *, limit: int, explain: bool, nearest: bool
     ) -> list[Hit | SessionHit]:
-        """Find memories and turns in one ranked answer; see ``MemoryStore.recall`` for ``nearest``."""
+        """Find memories and turns in one ranked answer; see ``MemoryStore.recall`` for ``nearest``.
+
+        If the session index cannot be searched, the answer has memories only, and a warning is logged once.
+        """
         vectors = self._queue.embed_query(query), self._embed(query)
-        memories, turns = self._engine.recall_all(
+        memories, turns, missing = self._engine.recall_all(
             query, *vectors, selection, limit, min(_SPARE * limit, _MOST), explain, nearest, nearest
         )
+        if missing is not None and missing != self._last_warning:
+            _log.warning("sessions were not searched: %s", missing)
+        self._last_warning = missing
         return self._found(turns, explain=explain).show_with_memories(memories, limit)
 
     def _embed(self, query: str) -> tuple[str, Vector] | None:

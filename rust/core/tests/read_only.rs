@@ -9,12 +9,14 @@ use std::path::Path;
 
 use opencode_memory_core::control::Control;
 use opencode_memory_core::model::{NewMemory, Patch};
-use opencode_memory_core::store::{FILE, wal_of};
+use opencode_memory_core::store::{FILE, turns, wal_of};
 use opencode_memory_core::{Clock, Engine, Error, Options, Result};
 
 use support::child::{self, say, task};
 use support::files::{contents, files};
-use support::{BEGINNING, assert_clean, assert_holds, catch_up, embed, open, options, remember};
+use support::{
+    BEGINNING, DIMENSION, MODEL, assert_clean, assert_holds, catch_up, embed, open, options, remember, turns_page,
+};
 
 /// The id of an unprivileged user.
 const NOBODY: u32 = 65_534;
@@ -31,6 +33,7 @@ fn fill(dir: &Path) {
     remember(&engine, 60..65);
     embed(&engine);
     engine.backup(&dir.join("backup.db"), &Control::none()).expect("a backup");
+    assert!(engine.put_turns(MODEL, DIMENSION, &[turns_page(0..3)]).expect("indexed"));
 }
 
 /// Make a directory readable but not writable for all users.
@@ -38,7 +41,8 @@ fn lock_away(dir: &Path) {
     for path in files(dir) {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o444)).expect("permissions");
     }
-    for folder in [dir.join("lexical"), dir.join("vectors"), dir.to_owned()] {
+    let sessions = dir.join(turns::FOLDER);
+    for folder in [dir.join("lexical"), dir.join("vectors"), sessions.join("lexical"), sessions, dir.to_owned()] {
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o555)).expect("permissions");
     }
 }
@@ -72,6 +76,7 @@ fn assert_read_only(dir: &Path, engine: &Engine) {
     let id = support::all(engine)[0].id.clone();
     let stats = engine.stats().expect("numbers");
     assert_eq!((stats.lexical_documents, stats.lexical_tail), (60, 5), "the index is used, not only the texts");
+    assert_eq!(engine.turn_counts().expect("counts").turns, 3);
     let mut refused = writes(engine, &id);
     refused.push(("backup", engine.backup(&dir.join("another.db"), &Control::none()).err()));
     for (what, error) in refused {

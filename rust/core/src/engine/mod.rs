@@ -46,7 +46,7 @@ pub use query::Cursor;
 pub use relocate::{Relocation, Retold};
 pub use replace::SameSubject;
 pub use session::Claimed;
-pub use turns::{TurnCounts, TurnHit, TurnRequest};
+pub use turns::{FoundInAll, TurnCounts, TurnHit, TurnRequest};
 
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};

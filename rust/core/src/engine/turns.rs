@@ -21,6 +21,9 @@ use crate::store::{Access, Store, create_folder};
 /// Maximum number of turns of one session that are returned at once.
 const MOST_OF_SESSION: i64 = 1_000;
 
+const READ_ONLY_DAMAGE: &str = "the session index is damaged, and this store is only read; the next search of sessions \
+    in a store that is open for writing deletes it, and the worker builds it again";
+
 /// A turn that matches a query.
 #[derive(Debug, Clone)]
 pub struct TurnHit {
@@ -53,6 +56,17 @@ pub struct TurnRequest {
     pub limit: usize,
     /// Whether hits carry their signals.
     pub explain: bool,
+}
+
+/// Memories and turns that match a query.
+#[derive(Debug, Clone)]
+pub struct FoundInAll {
+    /// The memories, best first.
+    pub memories: Vec<Hit>,
+    /// The turns, best first.
+    pub turns: Vec<TurnHit>,
+    /// Why the session index could not be searched; `None` if it was.
+    pub missing_turns: Option<String>,
 }
 
 /// Size of the session index.
@@ -118,6 +132,17 @@ impl SessionIndex {
     /// Whether an error is about damage of the index. It may also be about damage of the store of memories.
     fn is_damaged_by(&self, error: &Error) -> bool {
         matches!(error, Error::CorruptStore { path, .. } if path.starts_with(&self.folder))
+    }
+
+    /// Whether an error is about this index, and not about the request or the store of memories.
+    fn is_cause_of(&self, error: &Error) -> bool {
+        match error {
+            Error::Index { .. } => true,
+            Error::CorruptStore { path, .. } | Error::Storage { path, .. } | Error::Busy { path, .. } => {
+                path.starts_with(&self.folder)
+            }
+            _ => false,
+        }
     }
 
     /// A view that equals the index. The store of memories knows the scale of its model.
@@ -215,8 +240,14 @@ impl Engine {
     }
 
     /// Whether the first turn of a speaker, among the first `count` turns of a session, announces a change.
+    /// An index that cannot be read announces nothing, because this only orders an answer that was found.
     pub fn opening_announces(&self, database: &str, session: &str, speaker: &str, count: i64) -> Result<bool> {
-        self.read_turns(|store| store.read(|at| turns::opening_announces(at, database, session, speaker, count)))
+        let announces =
+            self.read_turns(|store| store.read(|at| turns::opening_announces(at, database, session, speaker, count)));
+        match announces {
+            Err(error) if self.enter()?.turns.is_cause_of(&error) => Ok(false),
+            announces => announces,
+        }
     }
 
     /// Size of the session index.
@@ -242,15 +273,20 @@ impl Engine {
                 self.drop_session_index()?;
                 Ok(T::default())
             }
+            // The backups, which the error of the store names, have no session index.
+            Err(Error::CorruptStore { path, .. }) if path.starts_with(&shared.turns.folder) => {
+                Err(Error::CorruptStore { path, message: READ_ONLY_DAMAGE.to_owned() })
+            }
             read => read,
         }
     }
 
-    /// Find memories and turns at the same time, each as its own method does.
+    /// Find memories and turns at the same time, each as its own method does. If the session index cannot be used, for
+    /// example because it is damaged and the store is read-only, the answer says why and has only memories.
     ///
     /// Turns stay on this thread, because they take longer: the memories are found before them, although their thread has
     /// to start first.
-    pub fn recall_all(&self, memories: &RecallRequest, turns: &TurnRequest) -> Result<(Vec<Hit>, Vec<TurnHit>)> {
+    pub fn recall_all(&self, memories: &RecallRequest, turns: &TurnRequest) -> Result<FoundInAll> {
         let recall = || self.recall(memories.clone());
         std::thread::scope(|scope| {
             let other = std::thread::Builder::new().spawn_scoped(scope, recall);
@@ -260,7 +296,13 @@ impl Engine {
                 // The system has no thread left, so this one has to do both.
                 Err(_) => recall(),
             };
-            Ok((memories?, turns?))
+            let memories = memories?;
+            match turns {
+                Err(error) if self.enter()?.turns.is_cause_of(&error) => {
+                    Ok(FoundInAll { memories, turns: Vec::new(), missing_turns: Some(error.to_string()) })
+                }
+                turns => Ok(FoundInAll { memories, turns: turns?, missing_turns: None }),
+            }
         })
     }
 

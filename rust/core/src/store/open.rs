@@ -72,7 +72,8 @@ fn writer(file: &Path, now_ms: i64) -> Result<Connection> {
     Ok(connection)
 }
 
-fn read_access(file: &Path) -> Result<Access> {
+/// The access to a database in a folder that may be read-only.
+pub fn read_access(file: &Path) -> Result<Access> {
     if !file.exists() {
         return Err(missing(file));
     }

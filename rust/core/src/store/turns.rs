@@ -15,6 +15,7 @@ use super::change::Head;
 use super::connection::{Access, describe, uri};
 use super::files::{create_file, create_folder, remove_if_there};
 use super::memory::{FilterRow, MirrorRow};
+use super::open;
 use crate::error::Result;
 use crate::ids;
 use crate::model::{Category, Status, Trust};
@@ -136,6 +137,7 @@ impl TurnStore {
         if !file.exists() {
             return Ok(None);
         }
+        let access = if access == Access::ReadWrite { access } else { open::read_access(&file)? };
         let flags = OpenFlags::SQLITE_OPEN_URI
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | if access == Access::ReadWrite {

@@ -13,6 +13,8 @@ use crate::vectors::{GivenVector, GivenVectors};
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 type Objects<'py> = Vec<Bound<'py, PyAny>>;
+/// Memories, turns, and why there are no turns.
+type FoundInAll<'py> = (Objects<'py>, Dicts<'py>, Option<String>);
 /// Session, project, mark and cursor.
 type ProgressParts = (String, Option<String>, String, Option<String>);
 
@@ -152,18 +154,19 @@ impl Engine {
         explain: bool,
         unasked: bool,
         nearest: bool,
-    ) -> PyResult<(Objects<'py>, Dicts<'py>)> {
+    ) -> PyResult<FoundInAll<'py>> {
         let vector = vector.map(|given| given.0);
         let turn_vector = owned(turn_vector);
-        let (memories, turns) = self.run(py, || {
+        let found = self.run(py, || {
             let selection = selection.into_core()?;
             let turns = turn_request(&selection, query.clone(), turn_vector, turn_limit, explain);
             let as_of = None;
             let memories = RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest };
             self.core.recall_all(&memories, &turns)
         })?;
-        let memories = memories.iter().map(|hit| convert::hit(py, hit, explain)).collect::<PyResult<_>>()?;
-        Ok((memories, turns.iter().map(|found| hit(py, found)).collect::<PyResult<_>>()?))
+        let memories = found.memories.iter().map(|hit| convert::hit(py, hit, explain)).collect::<PyResult<_>>()?;
+        let turns = found.turns.iter().map(|found| hit(py, found)).collect::<PyResult<_>>()?;
+        Ok((memories, turns, found.missing_turns))
     }
 }
 
