@@ -41,7 +41,7 @@ const POINTS: &[(&str, &[u32])] = &[
     ("vector:removing", &[1, 2]),
     ("vector:saved", &[1, 2]),
     ("vector:renamed", &[1, 2]),
-    ("durable:written", &[1, 2]),
+    ("durable:written", &[1, 2, 3, 4]),
     ("vector:manifest", &[1, 2]),
     ("vector:cleaned", &[1, 2]),
     ("backup:copied", &[1]),

@@ -119,6 +119,21 @@ fn missing_truncated_or_overwritten_index_file_changes_no_answer() {
 }
 
 #[test]
+fn index_file_that_was_copied_over_another_one_changes_no_answer() {
+    let prepared = Prepared::new();
+    let derived = prepared.derived();
+    for (number, file) in derived.iter().enumerate() {
+        // The next file belongs to the same segment. The others are the same kind of file of other segments.
+        let same_kind = derived.iter().filter(|other| *other != file && other.extension() == file.extension());
+        for other in same_kind.chain([&derived[(number + 1) % derived.len()]]) {
+            prepared.check_damage(&format!("{} over {}", other.display(), file.display()), |dir| {
+                std::fs::copy(dir.join(other), dir.join(file)).expect("a copy");
+            });
+        }
+    }
+}
+
+#[test]
 fn flipped_bit_in_an_index_file_changes_no_answer() {
     let prepared = Prepared::new();
     let mut random = support::seed(2);

@@ -5,21 +5,18 @@
 //! never names an incomplete file. A graph is loaded only if its checksum matches (I8), because a damaged file can
 //! crash usearch. Recalls read only its links.
 
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3;
 
 use super::build::{CONNECTIVITY, EF_CONSTRUCTION, Graph};
 use super::links::Links;
 use crate::error::{Error, Result};
+use crate::index::checksum::{READ_AT_ONCE, digest};
 use crate::index::sealed;
 use crate::store::change::Head;
 use crate::{durable, platform, store};
-
-/// Number of bytes read from a file at once.
-const READ_AT_ONCE: usize = 1 << 18;
 
 /// Name of the folder in the data directory.
 pub const FOLDER: &str = "vectors";
@@ -194,20 +191,4 @@ fn remove_others(folder: &Path, keep: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn digest(path: &Path) -> Result<(u64, String)> {
-    let fail = |source| Error::storage("read", path, source);
-    let mut file = fs_err::File::open(path).map_err(fail)?;
-    let mut hasher = Xxh3::new();
-    let mut buffer = vec![0_u8; READ_AT_ONCE];
-    let mut bytes = 0;
-    loop {
-        let read = file.read(&mut buffer).map_err(fail)?;
-        if read == 0 {
-            return Ok((bytes, format!("{:032x}", hasher.digest128())));
-        }
-        hasher.update(&buffer[..read]);
-        bytes += read as u64;
-    }
 }

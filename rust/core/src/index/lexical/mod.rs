@@ -6,6 +6,7 @@
 
 mod counts;
 mod directory;
+mod files;
 mod reader;
 mod scores;
 mod search;
@@ -14,7 +15,6 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use tantivy::schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{Index, IndexReader, Searcher};
@@ -25,7 +25,7 @@ pub use writer::LexicalWriter;
 
 use super::bm25::TermField;
 use super::sealed;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::store::change::Head;
 
 /// Name of the folder in the data directory.
@@ -119,38 +119,6 @@ pub fn committed_mark(data_dir: &Path) -> Option<Mark> {
 
 fn mark_of(index: &Index) -> Option<Mark> {
     sealed::unseal(index.load_metas().ok()?.payload.as_deref()?.as_bytes())
-}
-
-/// Find the files of the index that are missing or have a wrong checksum. Files never change, so files in `sound` are
-/// not checked again. Files that pass are added to `sound`, and those that the index has no longer are removed from it.
-///
-/// tantivy panics on a damaged file or misses terms in it, and a merge would write the damaged data with a new
-/// checksum.
-fn damaged_files(index: &Index, data_dir: &Path, sound: &mut FxHashSet<PathBuf>) -> Result<Vec<PathBuf>> {
-    /// Size of the footer of each file. Shorter files are damaged and have no checksum.
-    const FOOTER_BYTES: u64 = 8;
-
-    let files = index.load_metas().map_err(|e| failed(&e))?.list_segment_files();
-    sound.retain(|file| files.contains(file));
-    let mut damaged = Vec::new();
-    for file in files {
-        if sound.contains(&file) {
-            continue;
-        }
-        let bytes = fs_err::metadata(folder(data_dir).join(&file)).map(|metadata| metadata.len());
-        let is_optional = file.extension().is_some_and(|extension| extension == "del" || extension == "temp");
-        if bytes.is_err() && is_optional {
-            continue; // The segment has no deletions. If the file should exist, opening the segment fails.
-        }
-        let is_sound = bytes.is_ok_and(|bytes| bytes >= FOOTER_BYTES)
-            && index.directory().validate_checksum(&file).unwrap_or(false);
-        if is_sound {
-            sound.insert(file);
-        } else {
-            damaged.push(file);
-        }
-    }
-    Ok(damaged)
 }
 
 /// Open the last commit if it matches its mark. The caller has checked the files.

@@ -7,9 +7,10 @@ use rustc_hash::FxHashSet;
 use tantivy::{Index, IndexReader, ReloadPolicy, Searcher};
 
 use super::directory::Unlocked;
+use super::files::damaged_files;
 use super::scores::Scores;
 use super::segment::{Segment, open_segments};
-use super::{Fields, Mark, damaged_files, failed, folder, mark_of, schema, searcher_of};
+use super::{Fields, Mark, failed, folder, mark_of, schema, searcher_of};
 use crate::error::Result;
 use crate::index::bm25::{FieldStatistics, TermField};
 

@@ -1,6 +1,6 @@
 //! Writer of the lexical index.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
 use tantivy::indexer::LogMergePolicy;
@@ -8,7 +8,8 @@ use tantivy::tokenizer::{PreTokenizedString, Token};
 use tantivy::{Index, IndexSettings, IndexWriter, ReloadPolicy, TantivyDocument, Term};
 
 use super::directory::Unlocked;
-use super::{Fields, Mark, damaged_files, failed, folder, mark_of, meta_file, schema, searcher_of};
+use super::files::{LIST, damaged_files, list_files};
+use super::{Fields, Mark, failed, folder, mark_of, meta_file, schema, searcher_of};
 use crate::error::{Error, Result};
 use crate::index::sealed;
 use crate::store;
@@ -27,6 +28,8 @@ const SIZES_LOG_2: f64 = 2.0;
 /// The only writer of the lexical index. The caller must hold the indexer lock.
 pub struct LexicalWriter {
     fields: Fields,
+    data_dir: PathBuf,
+    index: Index,
     writer: IndexWriter,
     mark: Option<Mark>,
 }
@@ -61,7 +64,7 @@ impl LexicalWriter {
         // A writer that was killed before it listed a new file in the meta file leaves the new file behind. The next
         // commit would then fail to create a file of that name.
         writer.garbage_collect_files().wait().map_err(|e| failed(&e))?;
-        Ok(Self { fields, writer, mark })
+        Ok(Self { fields, data_dir: data_dir.to_owned(), index, writer, mark })
     }
 
     /// Remove the index under `data_dir`.
@@ -83,7 +86,7 @@ impl LexicalWriter {
         for found in fs_err::read_dir(&folder).map_err(fail)? {
             let found = found.map_err(fail)?;
             let name = found.file_name();
-            if name != META && name != MANAGED && !listed.contains(Path::new(&name)) {
+            if name != META && name != MANAGED && name != LIST && !listed.contains(Path::new(&name)) {
                 store::remove_if_there(&found.path())?;
             }
         }
@@ -127,9 +130,10 @@ impl LexicalWriter {
         Ok(())
     }
 
-    /// Wait for merges and close the writer.
+    /// Wait for merges, close the writer and list the files that it has written.
     pub fn finish(self) -> Result<()> {
-        self.writer.wait_merging_threads().map_err(|e| failed(&e))
+        self.writer.wait_merging_threads().map_err(|e| failed(&e))?;
+        list_files(&self.index, &self.data_dir)
     }
 }
 
