@@ -80,10 +80,14 @@ pub fn catch_up(
         }
     }
     if goals.graph {
-        if goals.rebuild {
-            snapshot::remove(data_dir)?;
+        match graph(store, data_dir, goals, control, &mut report) {
+            Err(error) if goals.rebuild => {
+                // The old graph may contain a purged vector.
+                snapshot::remove(data_dir)?;
+                return Err(error);
+            }
+            other => other?,
         }
-        graph(store, data_dir, goals, control, &mut report)?;
     }
     crate::crash::point("catch-up:caught-up");
     trim(store, clock, data_dir)?;
@@ -188,6 +192,8 @@ fn lexical(
     crate::store::make_private(&super::lexical::folder(data_dir))
 }
 
+/// Update the graph. To rebuild it, build a new one beside it: all processes use the old graph until then, because a recall
+/// without a graph compares all vectors.
 fn graph(
     store: &Store,
     data_dir: &Path,
@@ -196,13 +202,16 @@ fn graph(
     report: &mut CatchUpReport,
 ) -> Result<()> {
     let at = store.read()?;
-    let Some(model) = embedding::active_model(&at)? else { return Ok(()) };
+    let Some(model) = embedding::active_model(&at)? else {
+        return if goals.rebuild { snapshot::remove(data_dir) } else { Ok(()) };
+    };
     let head = change::head(&at)?;
     let live = embedding::count_in_use(&at, &model)?;
     if live < goals.graph_from {
         return snapshot::remove(data_dir);
     }
     let usable = snapshot::manifest(data_dir)
+        .filter(|_| !goals.rebuild)
         .filter(|manifest| manifest.model == model.name && manifest.dimension == model.dimension)
         .filter(|manifest| change::is_on_history(&at, &manifest.head).unwrap_or(false));
     if let Some(manifest) = usable {
