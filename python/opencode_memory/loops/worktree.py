@@ -26,7 +26,7 @@ from opencode_memory.loops.submodules import (
     uncommitted_files,
 )
 from opencode_memory.text.display import one_line
-from opencode_memory.text.unicode import replace_surrogates
+from opencode_memory.text.unicode import is_encodable, replace_surrogates
 
 BRANCHES: Final = "loop/"
 """How the names of the loops' branches begin."""
@@ -69,7 +69,8 @@ def find_repository(directory: Path) -> Repository:
     """Return the repository of a folder.
 
     Raises:
-        InvalidInputError: The folder is in no repository, in a bare one, or in one without a commit.
+        InvalidInputError: The folder is in no repository, in a bare one, in one without a commit, or its path is not
+            UTF-8.
     """
     git = Git(work_tree=directory)
     try:
@@ -78,6 +79,12 @@ def find_repository(directory: Path) -> Repository:
     except GitError as error:
         message = f"directory: a loop needs a git repository with files, and {directory} is none ({error.cause})"
         raise InvalidInputError(message, field="directory") from error
+    if not (is_encodable(str(folder)) and is_encodable(str(common))):
+        name = replace_surrogates(str(folder))
+        message = f"directory: the path of the repository {name} is not UTF-8, so no loop can be recorded for it"
+        unnamed = InvalidInputError(message, field="directory")
+        unnamed.hint = "rename the folder"
+        raise unnamed
     try:
         head = git.run("rev-parse", "--verify", "HEAD^{commit}")
     except GitError as error:

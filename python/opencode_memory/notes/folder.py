@@ -29,6 +29,7 @@ from opencode_memory.notes.note_memories import make_file_name, parse_file_name,
 from opencode_memory.projects.identity import real
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.section_mark import read_mark
+from opencode_memory.text.unicode import is_encodable, replace_surrogates
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -114,9 +115,13 @@ def ingest(
         progress: Called with the number of processed files and their total.
 
     Raises:
-        InvalidInputError: The path neither exists nor has memories, or it is an export of the store.
+        InvalidInputError: The path neither exists nor has memories, is not UTF-8, or is an export of the store.
     """
     path = real(path)
+    if not is_encodable(str(path)):
+        unnamed = InvalidInputError(f"path: {replace_surrogates(str(path))} is not UTF-8", field="path")
+        unnamed.hint = "rename the file or the folder"
+        raise unnamed
     exports = real(store.data_dir / EXPORTS)
     if path.is_relative_to(exports):
         error = InvalidInputError(f"{path} is not a note: it is in the folder of the store's exports", field="path")

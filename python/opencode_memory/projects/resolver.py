@@ -16,8 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import ProjectIdentity
 from opencode_memory.projects.identity import find_repository, identify, with_root_commits
+from opencode_memory.text.unicode import is_encodable, replace_surrogates
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
@@ -50,11 +52,19 @@ class ProjectResolver:
         Args:
             folder: The folder.
             is_complete: Whether to read root commits although the remotes tell the project.
+
+        Raises:
+            InvalidInputError: The path is not UTF-8.
         """
         if not folder.is_dir():
             with self._lock:
                 return self._identities.get(folder) or ProjectIdentity(folder=str(folder))
         identity = identify(folder)
+        if identity.folder is not None and not is_encodable(identity.folder):
+            named = replace_surrogates(identity.folder)
+            error = InvalidInputError(f"folder: the path {named} is not UTF-8, so it has no project", field="folder")
+            error.hint = "rename the folder, or name a project: --project NAME"
+            raise error
         if is_complete or not identity.remotes or self._store.projects.needs_root_commits(identity):
             identity = self._read_root_commits(identity)
         with self._lock:

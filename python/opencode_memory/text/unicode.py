@@ -1,6 +1,19 @@
-"""Replacement of lone surrogates, which JSON may contain and UTF-8 cannot encode."""
+"""Lone surrogates, which UTF-8 cannot encode. They come from JSON, and from names of files that are not UTF-8."""
 
 from __future__ import annotations
+
+
+def is_encodable(text: str) -> bool:
+    r"""Return whether UTF-8 can encode a text. It cannot for the name of a file whose bytes are not UTF-8.
+
+    >>> is_encodable("caf\u00e9"), is_encodable("caf\udce9")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def replace_surrogates(text: str) -> str:
