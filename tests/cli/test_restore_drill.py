@@ -167,8 +167,13 @@ def test_repair_rebuilds_an_index_of_sqlite(cli: CommandLine, folder: Path, back
     found = cli("verify")
     assert found.code == 1
     assert f"missing from index {name}" in found.out or f"in index {name}" in found.out
+    checks = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "store"]
+    assert [check["level"] for check in checks] == ["ok", "problem"]
+    assert f"in index {name}" in checks[1]["text"] or f"from index {name}" in checks[1]["text"]
+    assert "opencode-memory repair" in checks[1]["hint"]
     assert "Repaired: SQLite:" in cli.ok("repair").out
     assert cli("verify").code == 0
+    assert [check["level"] for check in cli("doctor", "--json").json["checks"] if check["name"] == "store"] == ["ok"]
     assert sorted(cli.contents("--all-projects")) == sorted(TEXTS)
 
 

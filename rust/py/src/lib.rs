@@ -25,7 +25,7 @@ mod _core {
     use super::map::{group_vectors, place_vectors};
 
     #[pymodule_export]
-    use super::functions::{is_sound_store, limit_arenas, redact, restore_beside, subject, terms};
+    use super::functions::{first_damage, is_sound_store, limit_arenas, redact, restore_beside, subject, terms};
 }
 
 /// Functions of the core that need no open store.
@@ -43,6 +43,12 @@ mod functions {
     #[pyfunction]
     pub fn is_sound_store(py: Python<'_>, data_dir: PathBuf) -> PyResult<bool> {
         run_interruptible(py, None, |control| recovery::is_sound(&data_dir, control))
+    }
+
+    /// The first damage of the store in a folder; `None` if there is none.
+    #[pyfunction]
+    pub fn first_damage(py: Python<'_>, data_dir: PathBuf) -> PyResult<Option<String>> {
+        detached(py, || recovery::first_damage(&data_dir))
     }
 
     /// Restore a backup by replacing the file; returns the number of memories, and the folder with the former files.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from opencode_memory._core import first_damage
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.doctor.checks import (
@@ -213,6 +214,9 @@ def _check_store(run: Invocation) -> Iterator[Check]:
         yield Check(
             "store", Level.OK, f"{format_count(stats.memories, 'memory')} in {format_count(stats.projects, 'project')}"
         )
+        if (damage := first_damage(store.data_dir)) is not None:
+            hint = "opencode-memory repair builds indexes again; for rows, opencode-memory backup restore"
+            yield Check("store", Level.PROBLEM, f"the file is damaged: {damage}", hint)
         yield from map(to_check, check_store(store))
         yield from check_embeddings(0, stats.model_mismatch)
         yield from check_change(store, run.config.embedding)
