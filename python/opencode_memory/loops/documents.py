@@ -27,6 +27,7 @@ SESSION: Final = "loop-session"
 REPORT: Final = "loop-report"
 RUN: Final = "loop-run"
 FOLDER: Final = "loop-folder"
+NAMES: Final = "loop-names"
 _LOOP_STORED: Final = frozenset({"id", "project", "revision", "created_at", "changed_at"})
 _FINAL: Final = "final"
 """The kind of a final check in a stored complaint."""
@@ -115,6 +116,17 @@ def folder_change(loop: Loop, expected: int) -> Change:
     """Return the change that notes which loop was started last in a user's own folder."""
     body = {"loop": loop.id}
     return Change(kind=FOLDER, name=folder_name(loop.directory), expected=expected, body=body, project=loop.project)
+
+
+def names_name(project: str | None) -> str:
+    """Return the name of the document whose version changes when a loop of a project gets its name."""
+    return hashlib.sha256((project or "").encode()).hexdigest()
+
+
+def names_change(loop: Loop, expected: int) -> Change:
+    """Return the change that notes which loop of a project was named last."""
+    name = names_name(loop.project)
+    return Change(kind=NAMES, name=name, expected=expected, body={"loop": loop.id}, project=loop.project)
 
 
 def to_folder_loop(document: Document) -> str:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory._core import redact
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
-from opencode_memory.loops.documents import FOLDER, change_of, folder_change, folder_name
+from opencode_memory.loops.documents import (
+    FOLDER,
+    NAMES,
+    change_of,
+    folder_change,
+    folder_name,
+    names_change,
+    names_name,
+)
 from opencode_memory.loops.git import Git
 from opencode_memory.loops.model import Limits, Loop, LoopState, Options, Place, Rest
 from opencode_memory.loops.records import Loops, name_of
@@ -19,6 +27,7 @@ from opencode_memory.loops.transition import reached_limit, rest, resume
 from opencode_memory.loops.worktree import BRANCHES, Repository, find_repository
 from opencode_memory.plans import Approval, Mode, Plan, Plans, read_plan
 from opencode_memory.platform import system
+from opencode_memory.store.documents import Change
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -113,11 +122,10 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
     # Again, because another process may have started a loop before the version was read.
     _refuse_second(store, wish, repository)
     read = read_plan(plans.text(plan))
-    taken = [loop.name for loop in loops.list(plan.project)]
     most = settings.max_iterations or max(settings.default_iterations, _ITERATIONS_OF_A_SECTION * len(read.sections))
     loop = Loop(
         id=loops.new_id(),
-        name=name_of(chosen.name or plan.title, taken),
+        name="",  # ``_approve`` gives it one that no other loop has.
         project=plan.project,
         plan=plan.id,
         directory=str(repository.folder),
@@ -147,16 +155,38 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
         options=chosen,
         base=repository.head,
     )
-    changes = [change_of(loop)]
-    if wish.in_place:
-        # Of two processes that start loops in one folder at once, the slower one finds another version.
-        changes.append(folder_change(loop, 0 if folder is None else folder.version))
+    # Of two processes that start loops in one folder at once, the slower one finds another version.
+    also = [folder_change(loop, 0 if folder is None else folder.version)] if wish.in_place else []
     try:
-        plans.approve(plan, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also=changes)
+        _approve(store, plan, loop, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also)
     except ConflictError:
         _refuse_second(store, wish, repository)
         raise
     return loops.get(loop.id)
+
+
+def _approve(store: MemoryStore, plan: Plan, loop: Loop, approval: Approval, also: list[Change]) -> None:
+    """Name a loop, and write it with the approval of its plan.
+
+    Two processes that start loops in one project at once would choose the same name, so the slower one chooses again.
+
+    Raises:
+        ConflictError: The plan or the folder of the loop was changed meanwhile.
+    """
+    for _ in range(_TRIES):
+        chosen = store.documents.get(NAMES, names_name(loop.project))
+        taken = [other.name for other in Loops(store).list(loop.project)]
+        named = replace(loop, name=name_of(loop.options.name or plan.title, taken))
+        changes = [change_of(named), names_change(named, 0 if chosen is None else chosen.version), *also]
+        try:
+            Plans(store, plan.project).approve(plan, approval, also=changes)
+        except ConflictError:
+            now = store.documents.get(NAMES, names_name(loop.project))
+            if (now and now.version) == (chosen and chosen.version):
+                raise
+        else:
+            return
+    raise ConflictError("other loops of this project start at the same time; try again")
 
 
 def _refuse_disabled(config: Config) -> None:
