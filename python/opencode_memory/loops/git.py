@@ -53,6 +53,7 @@ _HARMLESS: Final = (
     "core.eol",
     "extensions.worktreeconfig",
 )
+_NO_SPACE: Final = ("No space left on device", "Disk quota exceeded")
 _RUNS_A_PROGRAM: Final = (".uploadpack", ".receivepack", ".vcs", ".update", ".proxy")
 
 
@@ -63,13 +64,16 @@ class GitError(OpencodeMemoryError):
         command: The command of git.
         said: The end of its error output.
         problem: What could not be done, for people; empty if nobody has explained it.
+        advice: What the person can do about it; empty if nothing is known.
     """
 
-    def __init__(self, command: str, said: str, *, problem: str = "") -> None:
-        super().__init__(f"{problem or 'git failed'} (git {command}: {_shorten(said)})")
+    def __init__(self, command: str, said: str, *, problem: str = "", advice: str = "") -> None:
+        more = f"; {advice}" if advice else ""
+        super().__init__(f"{problem or 'git failed'} (git {command}: {_shorten(said)}){more}")
         self.command = command
         self.said = said
         self.problem = problem
+        self.advice = advice
 
     @property
     def cause(self) -> str:
@@ -89,7 +93,7 @@ def explain(problem: str) -> Iterator[None]:
     except GitError as error:
         if error.problem:
             raise
-        raise GitError(error.command, error.said, problem=problem) from error
+        raise GitError(error.command, error.said, problem=problem, advice=error.advice) from error
 
 
 def _shorten(said: str) -> str:
@@ -150,8 +154,18 @@ class Git:
             raise GitError(arguments[0], error.strerror or "git cannot be started") from error
         if ran.returncode != 0:
             said = (ran.stderr or ran.stdout).decode("utf-8", "replace").strip()
-            raise GitError(arguments[0], said[-_SAID_CHARACTERS:] or f"exit code {ran.returncode}")
+            advice = self._advise_on_space() if any(sign in said for sign in _NO_SPACE) else ""
+            raise GitError(arguments[0], said[-_SAID_CHARACTERS:] or f"exit code {ran.returncode}", advice=advice)
         return ran.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+    def _advise_on_space(self) -> str:
+        """Say what to do about a full disk. Git keeps its temporary files for two weeks, and they fill the disk, too.
+
+        They are not deleted here, because another git of the person may be writing one.
+        """
+        folder = self.git_dir or self.work_tree / ".git"
+        objects = (folder.parent.parent if folder.parent.name == "worktrees" else folder) / "objects"
+        return f"free some space; while no git runs, the files tmp_obj_* below {objects} can be deleted, too"
 
     def succeeds(self, *arguments: str) -> bool:
         """Return whether a command of git succeeds."""
