@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -166,3 +168,17 @@ def test_damaged_plan_is_named_and_gets_a_new_record(cli: CommandLine, store: Me
     cli.ok("plan", "edit", plan.id, "--file", str(text_file), "--submit")
     assert found(cli, "plans") == []
     assert Plans(store, loop.project).get(plan.id).title == plan.title
+
+
+def test_damaged_step_is_named_by_doctor_verify_and_export(cli: CommandLine, store: MemoryStore) -> None:
+    step = Change(kind="loop-step", name="dddddddd/000001", expected=0, body={"kind": "dream"})
+    store.documents.write([step])
+    [damaged] = found(cli)
+    assert damaged[0] == "problem"
+    assert damaged[1].startswith("the loop-step dddddddd/000001 is damaged: ")
+    store.close()
+    with closing(sqlite3.connect(store.data_dir / "store.db")) as database, database:
+        database.execute("UPDATE document SET body = '{' WHERE kind = 'loop-step'")
+    assert "the loop-step dddddddd/000001 cannot be read; `opencode-memory doctor` says" in cli("verify").out
+    refused = cli("export", "-o", str(cli.folder / "all.json"))
+    assert "the loop-step dddddddd/000001 cannot be read" in refused.err

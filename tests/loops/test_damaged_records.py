@@ -16,8 +16,8 @@ from loops.test_keeper import Kept, serving
 from opencode_memory.errors import CorruptStoreError
 from opencode_memory.loops.documents import FOLDER, LEASE, LOOP, STEP, folder_name
 from opencode_memory.loops.model import LoopState, Rest
-from opencode_memory.loops.retention import forget_damaged, forget_old_loops
-from opencode_memory.loops.start import cancel_loop
+from opencode_memory.loops.retention import forget_old_loops
+from opencode_memory.loops.start import cancel_loop, remove_damaged
 from opencode_memory.plans import Plans, PlanStatus
 from opencode_memory.store.documents import Change
 from opencode_memory.text import clock
@@ -92,9 +92,17 @@ def test_damaged_loop_is_removed_with_its_other_records(make: Callable[..., Worl
     spoil(world, STEP, f"{id_}/000001", b"{")
     damaged = world.loops.find_damaged(id_, PROJECT)
     assert damaged is not None
-    forget_damaged(world.store, damaged)
+    remove_damaged(world.store, damaged)
     kinds = ("loop", "loop-step", "loop-event", "loop-session", "loop-report", "loop-run", "loop-lease", "loop-folder")
     assert [document.name for kind in kinds for document in documents.list(kind)] == []
+
+
+def test_plan_of_a_removed_loop_is_given_up(make: Callable[..., World]) -> None:
+    world = make()
+    spoil(world, LOOP, world.loop.id, b"{")
+    [damaged] = world.loops.damaged()
+    remove_damaged(world.store, damaged)
+    assert Plans(world.store, PROJECT).get(world.loop.plan).status is PlanStatus.ABANDONED
 
 
 def test_loop_with_a_damaged_step_waits_for_the_person(make: Callable[..., World]) -> None:

@@ -21,8 +21,16 @@ from opencode_memory.loops.describe import describe_loop, describe_phase, descri
 from opencode_memory.loops.model import Loop, Options, Place
 from opencode_memory.loops.own_host import PASSWORD_VARIABLE, read_record
 from opencode_memory.loops.records import Loops, describe_removal
-from opencode_memory.loops.retention import forget_damaged
-from opencode_memory.loops.start import Raised, Wish, cancel_loop, check_start, pause_loop, resume_loop, start_loop
+from opencode_memory.loops.start import (
+    Raised,
+    Wish,
+    cancel_loop,
+    check_start,
+    pause_loop,
+    remove_damaged,
+    resume_loop,
+    start_loop,
+)
 from opencode_memory.plans import Plan, Plans, PlanStatus
 from opencode_memory.store.documents import Damaged
 from opencode_memory.store.memory_store import MemoryStore
@@ -269,7 +277,7 @@ def attach(run: Invocation, *, name: str) -> None:
 def _remove_damaged(run: Invocation, store: MemoryStore, damaged: Damaged, *, yes: bool) -> int:
     if not confirm(f"Remove the record of a loop: {damaged.problem}", yes=yes):
         return NOTHING_FOUND
-    forget_damaged(store, damaged)
+    remove_damaged(store, damaged)
     id_ = damaged.document.name
     run.out.note(f"The damaged record of the loop {id_} was removed. Its branch and its folder stay.")
     if run.out.as_json:

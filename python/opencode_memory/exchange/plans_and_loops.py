@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.loops import documents as loops
 from opencode_memory.plans import plans
-from opencode_memory.store.documents import Document
+from opencode_memory.store.documents import Damaged, Document, sort_out
 from opencode_memory.text.problems import describe_first
 
 if TYPE_CHECKING:
@@ -63,6 +63,12 @@ def check_readable(store: MemoryStore) -> None:
             if (found := _find_problem(document, read)) is not None:
                 field, problem = found
                 raise InvalidInputError(f"{kind} {document.name!r}: {problem}", field=f"{kind}.{field}")
+
+
+def find_damaged_parts(store: MemoryStore) -> Iterator[Damaged]:
+    """Yield what cannot be read of plans and loops: their steps, logs, reports and texts, but not they themselves."""
+    for kind in EXPORTED - {plans.KIND, loops.LOOP}:
+        yield from sort_out(store.documents.list(kind), _READERS[kind])[1]
 
 
 def _find_problem(document: Document, read: Callable[[Document], object]) -> tuple[str, str] | None:

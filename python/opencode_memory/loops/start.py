@@ -23,11 +23,12 @@ from opencode_memory.loops.documents import (
 from opencode_memory.loops.git import Git
 from opencode_memory.loops.model import Limits, Loop, LoopState, Options, Place, Rest
 from opencode_memory.loops.records import Loops, name_of
+from opencode_memory.loops.retention import forget_damaged
 from opencode_memory.loops.transition import reached_limit, rest, resume
 from opencode_memory.loops.worktree import BRANCHES, Repository, find_repository
 from opencode_memory.plans import Approval, Mode, Plan, Plans, read_plan
 from opencode_memory.platform import system
-from opencode_memory.store.documents import Change
+from opencode_memory.store.documents import Change, Damaged
 
 if TYPE_CHECKING:
     from opencode_memory.config.load import Config
@@ -249,6 +250,20 @@ def cancel_loop(store: MemoryStore, loop: Loop, *, at: datetime, by: str = "you"
     )
     end_plan(store, cancelled)
     return cancelled
+
+
+def remove_damaged(store: MemoryStore, damaged: Damaged) -> None:
+    """Delete the records of a loop that cannot be read, and give its plan up. Its branch and its folder stay.
+
+    Raises:
+        ConflictError: Another process has changed the loop meanwhile.
+    """
+    forget_damaged(store, damaged)
+    plans = Plans(store, damaged.document.project)
+    for plan in plans.list():
+        if plan.approval is not None and plan.approval.loop == damaged.document.name:
+            with suppress(ConflictError):
+                plans.note_end(plan, is_done=False)
 
 
 def end_plan(store: MemoryStore, loop: Loop) -> None:

@@ -30,7 +30,7 @@ def check_loops(store: MemoryStore) -> Iterator[Check]:
     loops, at = Loops(store), clock.now()
     known = loops.list_all()
     checks = [
-        *_check_damaged(loops),
+        *_check_damaged(store, loops),
         *_check_running(loops, known, at),
         *_check_resting(known, at),
         *_check_folders(store.data_dir / "loops", known, {one.document.name for one in loops.damaged()}),
@@ -42,9 +42,15 @@ def check_loops(store: MemoryStore) -> Iterator[Check]:
         yield Check("loops", Level.OK, f"{format_count(running, 'loop')} at work, {len(known) - running} ended")
 
 
-def _check_damaged(loops: Loops) -> Iterator[Check]:
-    """Report loops whose records cannot be read. No server runs them."""
+def _check_damaged(store: MemoryStore, loops: Loops) -> Iterator[Check]:
+    """Report loops whose records cannot be read, which no server runs, and damaged parts of loops and plans."""
+    from opencode_memory.exchange.plans_and_loops import find_damaged_parts  # noqa: PLC0415  as above
     from opencode_memory.loops.records import describe_removal  # noqa: PLC0415  as above
+
+    for part in find_damaged_parts(store):
+        hint = "`opencode-memory backup restore` brings back the records of a backup"
+        anew = "if a loop cannot go on: `opencode-memory loop cancel`, then `loop restart`"
+        yield Check("loops", Level.PROBLEM, part.problem, f"{hint}; {anew}")
 
     for damaged in loops.damaged():
         project = damaged.document.project or "no project"

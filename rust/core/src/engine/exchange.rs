@@ -109,7 +109,8 @@ impl Engine {
                 let page = document::page(&at, cursor as usize, limit)?;
                 let next = cursor + page.len() as i64;
                 let rows = page.into_iter().map(|row| {
-                    let body = serde_json::from_str(&row.body).map_err(|error| unreadable(&row.name, &error))?;
+                    let body = serde_json::from_str(&row.body)
+                        .map_err(|error| unreadable(&format!("the {} {}", row.kind, row.name), &error))?;
                     let document::Document { kind, name, project, created_at, updated_at, .. } = row;
                     to_json(&DocumentRow { kind, name, project, created_at, updated_at, body })
                 });

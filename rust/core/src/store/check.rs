@@ -78,7 +78,6 @@ fn find_problems(connection: &Connection) -> Result<Vec<String>> {
             "SELECT count(*) FROM injected WHERE outcome NOT IN ('used', 'contradicted')",
             "memories of the ledger have an unknown outcome",
         ),
-        ("SELECT count(*) FROM document WHERE NOT json_valid(body)", "plans or loops cannot be read"),
         ("SELECT count(*) FROM kv WHERE NOT json_valid(value)", "values of the key-value store cannot be read"),
     ] {
         let number: i64 = connection.query_row(sql, [], |row| row.get(0))?;
@@ -86,8 +85,19 @@ fn find_problems(connection: &Connection) -> Result<Vec<String>> {
             found.push(format!("{number} {what}"));
         }
     }
+    found.extend(unreadable_documents(connection)?);
     found.extend(unreadable(connection)?);
     Ok(found)
+}
+
+/// Documents of plans and loops that are no JSON.
+fn unreadable_documents(connection: &Connection) -> Result<Vec<String>> {
+    let mut statement = connection.prepare("SELECT kind, name FROM document WHERE NOT json_valid(body)")?;
+    let rows = statement.query_map([], |row| {
+        let (kind, name): (String, String) = (row.get(0)?, row.get(1)?);
+        Ok(format!("the {kind} {name} cannot be read; `opencode-memory doctor` says what helps"))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// Rows with invalid enums or hashes.
