@@ -48,7 +48,7 @@ mod functions {
     /// The first damage of the store in a folder; `None` if there is none.
     #[pyfunction]
     pub fn first_damage(py: Python<'_>, data_dir: PathBuf) -> PyResult<Option<String>> {
-        detached(py, || recovery::first_damage(&data_dir))
+        run_interruptible(py, None, |control| recovery::first_damage(&data_dir, control))
     }
 
     /// Restore a backup by replacing the file; returns the number of memories, and the folder with the former files.

@@ -51,12 +51,14 @@ pub fn is_sound(dir: &Path, control: &Control<'_>) -> Result<bool> {
 /// The first damage of the pages and of `SQLite`'s indexes in the store in `dir`; `None` if there is none.
 ///
 /// It takes about a second for 100,000 memories, so opening a store does not ask.
-pub fn first_damage(dir: &Path) -> Result<Option<String>> {
+pub fn first_damage(dir: &Path, control: &Control<'_>) -> Result<Option<String>> {
     let file = dir.join(FILE);
     let connection = connection::reader(&file, connection::Access::ReadOnly)?;
-    let said: String = connection
-        .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-        .map_err(|error| connection::describe("check", &file, error))?;
+    let said = interruptible(&connection, control, || {
+        connection
+            .query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))
+            .map_err(|error| connection::describe("check", &file, error))
+    })?;
     Ok((said != "ok").then_some(said))
 }
 
