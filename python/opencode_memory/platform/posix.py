@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import pwd
+import resource
 import select
 import signal
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from opencode_memory.platform.system import PRIVATE_FILE, PRIVATE_FOLDER, Folder
 
 _OTHERS: Final = 0o077
 _NICENESS: Final = 10
+_MOST_FILES: Final = 1 << 16
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -34,6 +36,11 @@ class Posix:
     has_signals: Final = True
     runs_loops: Final = True
     gives_privacy_by_folder: Final = False
+
+    @property
+    def most_open_files(self) -> int:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return _MOST_FILES if most == resource.RLIM_INFINITY else min(most, _MOST_FILES)
 
     def open(self, path: Path, flags: int, mode: int = PRIVATE_FILE) -> int:
         return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, mode)

@@ -69,6 +69,10 @@ class System(Protocol):
         """Value of ``creationflags`` for a process that outlives this one, beside ``start_new_session``."""
 
     @property
+    def most_open_files(self) -> int:
+        """How many files and sockets this process may have open."""
+
+    @property
     def has_signals(self) -> bool:
         """Whether another process can tell this one to end, and this one can finish its work first."""
 

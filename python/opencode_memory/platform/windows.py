@@ -84,6 +84,8 @@ class Windows:
     """
 
     detached_flags: Final = _NO_WINDOW | _NEW_PROCESS_GROUP
+    # Sockets are handles, of which a process may have millions. This number limits what idle clients can use up.
+    most_open_files: Final = 8_192
     has_signals: Final = False
     runs_loops: Final = False
     gives_privacy_by_folder: Final = True

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from opencode_memory.errors import OpencodeMemoryError
-from opencode_memory.server.guards import guarded_protocol, limited_protocol
+from opencode_memory.platform import system
+from opencode_memory.server.guards import counted_protocol, divide_files, guarded_protocol, limited_protocol
+from opencode_memory.server.listening import BACKLOG
 from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
 from opencode_memory.server.web import WebApp, build_app
 
@@ -70,7 +72,8 @@ def serve_http(
         adopted=adopted,
         on_complete=on_complete,
     )
-    protocol: type[asyncio.Protocol] = limited_protocol()
+    connections, batch = divide_files(system().most_open_files)
+    protocol: type[asyncio.Protocol] = counted_protocol(limited_protocol(), most=connections, on_refused=metrics.refuse)
     if access.uid is not None:
         protocol = guarded_protocol(protocol, uid=access.uid, on_refused=metrics.refuse)
     config = uvicorn.Config(
@@ -79,6 +82,8 @@ def serve_http(
         loop="asyncio",
         ws="websockets-sansio",
         ws_max_size=MESSAGE_LIMIT,
+        # asyncio accepts up to so many connections at once. See ``startup``.
+        backlog=batch,
         lifespan="on",
         log_config=None,
         access_log=False,
@@ -117,6 +122,9 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listening in sockets or ():
+            # asyncio also took the size of its batches for that of the queue.
+            listening.listen(BACKLOG)
         self._loop = asyncio.get_running_loop()
         if self.started:
             self._web.handover.allow(

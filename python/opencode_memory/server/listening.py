@@ -21,7 +21,8 @@ from opencode_memory.platform import system
 from opencode_memory.resident.peer_owner import supports_owner_check
 from opencode_memory.service.port_holder import explain_holder, find_port_holder, hint_for_holder
 
-_BACKLOG: Final = 256
+BACKLOG: Final = 256
+"""Connections that may wait until the server accepts them."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ def bind(host: str, port: int) -> socket.socket:
         # Without this option, a port of a server that has just ended cannot be bound for some time.
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(_BACKLOG)
+        listening.listen(BACKLOG)
         listening.setblocking(False)
     except OSError as error:
         listening.close()
