@@ -6,6 +6,8 @@ import json
 import logging
 import os
 import sys
+import time
+from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 _TEXT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _FILE_BYTES: Final = 5_000_000
 _FILES: Final = 3
+_SPARSE: Final = "uvicorn.error"
+_SPARSE_SECONDS: Final = 60.0
 _QUIET: Final = ("uvicorn", "mcp", "httpx2", "asyncio")
 
 
@@ -36,6 +40,30 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             fields["exception"] = self.formatException(record.exc_info)
         return escape_separators(json.dumps(fields, ensure_ascii=False))
+
+
+class Sparse(logging.Filter):
+    """Passes a warning about malformed requests once a minute. Otherwise a client could fill the disk with them.
+
+    Any web page may send such requests, for example by an address with ``https``. An error with a traceback always
+    passes.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._passed: dict[str, float] = {}
+        """When each text without its values passed. There are as many as calls in the code of the library."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether to log a record."""
+        if record.levelno > logging.WARNING or record.exc_info:
+            return True
+        now, text = self._clock(), str(record.msg)
+        if now - self._passed.get(text, -_SPARSE_SECONDS) < _SPARSE_SECONDS:
+            return False
+        self._passed[text] = now
+        return True
 
 
 class _PrivateFile(RotatingFileHandler):
@@ -72,3 +100,4 @@ def start_log(config: ServerConfig) -> None:
     for name in _QUIET:
         # At INFO these libraries log a line for each request.
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger(_SPARSE).filters[:] = [Sparse()]
