@@ -19,6 +19,8 @@ OWN_TITLE: Final = "opencode-memory: "
 """Start of the titles of sessions that opencode-memory starts itself."""
 LOOP_TITLE: Final = "loop: "
 """Start of the titles of sessions in which loops work. A program writes their prompts, but they are learned from."""
+LOOP_TOOLS: Final = ("memory-plan", "memory-loop")
+"""Starts of the names of the tools for plans and loops."""
 _LOOP_PARENT: Final = "loop"
 _LONGEST_ID: Final = 200
 

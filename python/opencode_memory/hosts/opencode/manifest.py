@@ -20,7 +20,7 @@ from opencode_memory.config.paths import default_config_file
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.config.setting import PREFIX
 from opencode_memory.errors import ConfigError, InvalidInputError
-from opencode_memory.hosts.opencode.contract import LOOP_TITLE, MCP_NAME, PROTOCOL, TOKEN_FILE
+from opencode_memory.hosts.opencode.contract import LOOP_TITLE, LOOP_TOOLS, MCP_NAME, PROTOCOL, TOKEN_FILE
 from opencode_memory.hosts.opencode.slash_commands import COMMANDS
 from opencode_memory.service.launch import require_interpreter
 from opencode_memory.text.addresses import format_url
@@ -28,9 +28,7 @@ from opencode_memory.text.suggest import did_you_mean
 
 PLUGIN: Final = "opencode-memory.ts"
 MANIFEST: Final = "opencode-memory.json"
-_OF_LOOPS: Final = ("memory-plan", "memory-loop")
-"""Starts of the names of the tools for plans and loops. They cost tokens in each session, so they can be left out."""
-_ALWAYS: Final = ("memory-findings", *_OF_LOOPS)
+_ALWAYS: Final = ("memory-findings", *LOOP_TOOLS)
 """Starts of the names of tools that no MCP tool replaces."""
 _AUDITOR: Final = "auditor"
 # If a server hangs, OpenCode waits this long twice before the first message, and once for each tool. Its default is
@@ -243,10 +241,11 @@ def _hidden_agents() -> Mapping[str, Any]:
 
 
 def _render_tools(tools: Iterable[OfferedTool], *, by_mcp: bool, with_loops: bool) -> dict[str, Any]:
+    # Tools for plans and loops cost tokens in each request, so the user can leave them out.
     return {
         tool.name: {"description": tool.about, "args": tool.input}
         for tool in tools
-        if (not by_mcp or tool.name.startswith(_ALWAYS)) and (with_loops or not tool.name.startswith(_OF_LOOPS))
+        if (not by_mcp or tool.name.startswith(_ALWAYS)) and (with_loops or not tool.name.startswith(LOOP_TOOLS))
     }
 
 

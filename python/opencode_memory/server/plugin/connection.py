@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 
 import opencode_memory
 from opencode_memory.errors import ConflictError, OpencodeMemoryError
-from opencode_memory.hosts.opencode.contract import PROTOCOL
+from opencode_memory.hosts.opencode.contract import LOOP_TOOLS, PROTOCOL
 from opencode_memory.server.plugin import handlers
 from opencode_memory.server.plugin.confinement import confine, find_loop, judge_call
 from opencode_memory.server.plugin.digest_runner import DigestRunner, Instance
@@ -59,8 +59,6 @@ _THREADS: Final = 8
 _MAX_SESSIONS: Final = 1_000
 _MAX_ANCESTORS: Final = 10
 _SESSION_ID: Final = "ses"
-_OF_LOOPS: Final = ("memory-plan", "memory-loop")
-"""Starts of the names of tools that may change a plan or a loop."""
 _FACTS_SECONDS: Final = 0.2
 _SUMMARY_SECONDS: Final = 0.2
 _CATCH_UP_SECONDS: Final = 0.2
@@ -225,7 +223,7 @@ class Connection:
         try:
             return await self._on_thread(partial(handlers.handle_tool, self._require_context(), asked))
         finally:
-            if asked.tool.startswith(_OF_LOOPS):
+            if asked.tool.startswith(LOOP_TOOLS):
                 self._loops.wake()
 
     async def _handle_shell(self, params: Any) -> dict[str, Any]:
