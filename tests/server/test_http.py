@@ -18,8 +18,9 @@ import pytest
 
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.hosts.opencode.contract import TOKEN_FILE
+from opencode_memory.http_client.address import names_loopback
 from opencode_memory.resident.peer_owner import supports_owner_check
-from opencode_memory.server.listening import Access, bind, decide_access, is_loopback
+from opencode_memory.server.listening import Access, bind, decide_access
 from opencode_memory.server.server_state import Background
 from opencode_memory.server.web import BODY_LIMIT
 from support import processes
@@ -428,8 +429,8 @@ def test_non_loopback_host_without_a_key_is_refused(tmp_path: Path) -> None:
         assert "OPENCODE_MEMORY_API_KEY" in (raised.value.hint or "")
         assert decide_access(host, "k", tmp_path).key == "k"
     beyond = ("0.0.0.0", "::", "127.0.0.1.evil.example", "localhost.evil.example", "")
-    assert not [host for host in beyond if is_loopback(host)]
-    assert all(is_loopback(host) for host in ("127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost"))
+    assert not [host for host in beyond if names_loopback(host)]
+    assert all(names_loopback(host) for host in ("127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost"))
 
 
 def test_no_key_is_needed_with_the_owner_check(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def parse_address(base: str, *, field: str, about: str, form: str) -> Address:
         message = f"{field}: the address of {about} is not of the form {form}"
         raise InvalidInputError(message, field=field, limit=form)
     scheme, host = parts["scheme"].lower(), parts["host"].lower()
-    is_loopback = _is_loopback(host)
+    is_loopback = names_loopback(host)
     if scheme == "http" and not is_loopback:
         message = f"{field}: {host} must use https; http is allowed for loopback addresses only"
         raise InvalidInputError(message, field=field, limit="https, or a loopback address")
@@ -67,7 +67,8 @@ def parse_address(base: str, *, field: str, about: str, form: str) -> Address:
     return Address(origin, host, parts["path"], is_loopback)
 
 
-def _is_loopback(host: str) -> bool:
+def names_loopback(host: str) -> bool:
+    """Return whether a host can be reached from this machine only: a loopback address or ``localhost``."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -10,13 +10,13 @@ import logging
 import secrets
 import socket
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.files import access
 from opencode_memory.hosts.opencode.token_file import create_token, token_file
+from opencode_memory.http_client.address import names_loopback
 from opencode_memory.platform import system
 from opencode_memory.resident.peer_owner import supports_owner_check
 from opencode_memory.service.port_holder import explain_holder, find_port_holder, hint_for_holder
@@ -72,14 +72,6 @@ def _port_conflict(host: str, port: int) -> ConflictError:
     return error
 
 
-def is_loopback(host: str) -> bool:
-    """Check whether an address can be reached from this machine only."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 @dataclass(frozen=True, slots=True)
 class Access:
     """The credentials and the user that the server accepts.
@@ -111,7 +103,7 @@ def decide_access(host: str, configured: str | None, data_dir: Path) -> Access:
     uid = system().user_id() if supports_owner_check() else None
     if configured is not None:
         return Access(configured, uid, _ensure_token(data_dir))
-    if not is_loopback(host):
+    if not names_loopback(host):
         error = InvalidInputError(
             f"server.host: other machines can reach {host}, and no API key is configured", field="server.host"
         )
