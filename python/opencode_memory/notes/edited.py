@@ -17,7 +17,7 @@ from opencode_memory.errors import NotFoundError
 from opencode_memory.models import Category, NewMemory, Status
 from opencode_memory.notes.edits import Files, find_replaced, match_edited
 from opencode_memory.notes.known import Known
-from opencode_memory.notes.note_memories import parse_file_name
+from opencode_memory.notes.note_memories import file_of
 from opencode_memory.text.section_mark import headings_of
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def find_edited(
     """
     files = Files(
         before=Counter(one.file for one in known.values() if one.mark.fingerprint and not one.mark.gone),
-        after=Counter(_file(topic) for topic in present),
+        after=Counter(file_of(topic) for topic in present),
     )
     moved = {new: one.topic for new, one in matched.items()}
     leaving = set(moved.values())
@@ -92,7 +92,7 @@ def find_edited(
         topic: redact(section.content)[0]
         for section in sections
         if (topic := section.topic or "") not in matched
-        and (topic not in known or topic in leaving or _file(topic) in replaced)
+        and (topic not in known or topic in leaving or file_of(topic) in replaced)
     }
     if not new:
         return {}
@@ -135,7 +135,3 @@ def _read(store: MemoryStore, id_: str) -> str:
         return store.get(id_).content
     except NotFoundError:
         return ""  # Another writer has deleted it meanwhile, so it cannot be moved.
-
-
-def _file(topic: str) -> str:
-    return parse_file_name(topic) or ""

@@ -20,8 +20,8 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final
 
-from opencode_memory.notes.note_memories import parse_file_name
-from opencode_memory.text.section_mark import headings_of
+from opencode_memory.notes.note_memories import file_of
+from opencode_memory.text.section_mark import headings_of, title_of
 
 _WORD: Final = re.compile(r"[^\W\u2e80-\u9fff\uac00-\ud7af]+|\w")
 """A word, or one character of a language without blanks between words."""
@@ -92,7 +92,7 @@ def match_edited(
         moved: Old topics of the sections that were moved without an edit, by the new topic.
         files: The files.
     """
-    equal = Counter((_file(here), _file(there)) for there, here in moved.items())
+    equal = Counter((file_of(here), file_of(there)) for there, here in moved.items())
     wanted = _select(old, new, equal, files)
     old_words = {topic: _read_words(topic, read_old(topic)) for topic in wanted}
     new_words = {topic: _read_words(topic, text) for topic, text in new.items()}
@@ -119,7 +119,7 @@ def find_replaced(moved: Mapping[str, str], files: Files) -> set[str]:
         moved: Old topics of the sections that were moved without an edit, by the new topic.
         files: The files.
     """
-    votes = Counter((_file(here), _file(there)) for there, here in moved.items())
+    votes = Counter((file_of(here), file_of(there)) for there, here in moved.items())
     most = [
         (here, there) for (here, there), number in votes.items() if here != there and 2 * number >= files.before[here]
     ]
@@ -151,7 +151,7 @@ class _Words:
 
 def _read_words(topic: str, text: str) -> _Words:
     body = _HEADING_LINE.sub("", text)
-    names = f"{PurePosixPath(_file(topic)).stem} {headings_of(topic)}".replace("_", " ")
+    names = f"{PurePosixPath(file_of(topic)).stem} {headings_of(topic)}".replace("_", " ")
     return _Words(
         pairs=count_pairs(text),
         body=count_pairs(body),
@@ -162,16 +162,16 @@ def _read_words(topic: str, text: str) -> _Words:
 
 def _select(old: Iterable[str], new: Iterable[str], equal: Mapping[_Pair, int], files: Files) -> list[str]:
     """Return the old topics that may be one of the new ones, so that the text of no other is read."""
-    there = {_file(topic) for topic in new}
+    there = {file_of(topic) for topic in new}
     headings = {headings_of(topic) for topic in new}
     has_single = any(files.after.get(file) == 1 for file in there)
     near = there | {before for before, after in equal if after in there}
     return [
         topic
         for topic in old
-        if _file(topic) in near
+        if file_of(topic) in near
         or headings_of(topic) in headings
-        or (has_single and files.before.get(_file(topic)) == 1)
+        or (has_single and files.before.get(file_of(topic)) == 1)
     ]
 
 
@@ -190,8 +190,8 @@ def _compare(here: str, there: str, old: _Words, new: _Words) -> _Likeness:
     shared = (old.pairs & new.pairs).total()
     similarity = 2 * shared / max(1, old.pairs.total() + new.pairs.total())
     has_same_headings = headings_of(here) == headings_of(there)
-    has_same_title = _title(here) == _title(there)
-    is_named_alike = has_same_title and (_title(here) != "" or _file(here) == _file(there))
+    has_same_title = title_of(here) == title_of(there)
+    is_named_alike = has_same_title and (title_of(here) != "" or file_of(here) == file_of(there))
     is_enough = shared >= _LEAST_PAIRS if is_named_alike else (old.body & new.body).total() >= _LEAST_RENAMED
     before, after = old.words - new.words, new.words - old.words
     is_other_subject = not before.isdisjoint(old.names - new.names) and not after.isdisjoint(new.names - old.names)
@@ -208,7 +208,7 @@ def _count_similar(found: Mapping[_Pair, _Likeness], files: Files) -> Counter[_P
     here: dict[_Pair, set[str]] = defaultdict(set)
     there: dict[_Pair, set[str]] = defaultdict(set)
     for (old, new), likeness in found.items():
-        pair = _file(old), _file(new)
+        pair = file_of(old), file_of(new)
         is_single = files.before.get(pair[0]) == files.after.get(pair[1]) == 1
         if likeness.is_similar and (likeness.has_same_title or is_single):
             here[pair].add(old)
@@ -219,7 +219,7 @@ def _count_similar(found: Mapping[_Pair, _Likeness], files: Files) -> Counter[_P
 def _find_unrelated(found: Mapping[_Pair, _Likeness]) -> set[_Pair]:
     """Return pairs of files that are about different subjects, because sections with the same headings are."""
     return {
-        (_file(here), _file(there))
+        (file_of(here), file_of(there))
         for (here, there), likeness in found.items()
         if likeness.is_other_subject and headings_of(here) == headings_of(there)
     }
@@ -247,18 +247,18 @@ def _pair_headings(old: Iterable[str], new: Iterable[str], renamed: Mapping[str,
     """Yield pairs of topics in renamed files whose headings are equal and occur once on each side."""
     left: dict[_Pair, list[str]] = defaultdict(list)
     for topic in old:
-        if (file := renamed.get(_file(topic))) is not None:
+        if (file := renamed.get(file_of(topic))) is not None:
             left[file, headings_of(topic)].append(topic)
     found: dict[_Pair, list[str]] = defaultdict(list)
     for topic in new:
-        found[_file(topic), headings_of(topic)].append(topic)
+        found[file_of(topic), headings_of(topic)].append(topic)
     yield from ((left[key][0], found[key][0]) for key in left if len(left[key]) == len(found.get(key, ())) == 1)
 
 
 def _is_accepted(
     pair: _Pair, likeness: _Likeness, votes: Mapping[_Pair, int], files: Files, renamed: Mapping[str, str]
 ) -> bool:
-    before, after = (_file(topic) for topic in pair)
+    before, after = (file_of(topic) for topic in pair)
     if renamed.get(before) == after and headings_of(pair[0]) == headings_of(pair[1]):
         return not likeness.is_other_subject
     smaller = min(files.before.get(before, 0), files.after.get(after, 0))
@@ -287,11 +287,3 @@ def _find_best(pairs: Mapping[_Pair, _Likeness], side: int) -> set[_Pair]:
         if not others or pairs[first].score >= pairs[others[0]].score + _CLEARLY:
             best.add(first)
     return best
-
-
-def _file(topic: str) -> str:
-    return parse_file_name(topic) or ""
-
-
-def _title(topic: str) -> str:
-    return headings_of(topic).rpartition("/")[2]

@@ -25,7 +25,7 @@ from opencode_memory.notes.edited import Departures, find_edited, list_moves
 from opencode_memory.notes.files import Skipped, find_notes
 from opencode_memory.notes.known import Known, lies_under, read_known, was_looked_for
 from opencode_memory.notes.moved import Moved, OtherNotes, TextIndex, find_moved, move_memories
-from opencode_memory.notes.note_memories import make_file_name, parse_file_name, read_memories
+from opencode_memory.notes.note_memories import file_of, make_file_name, read_memories
 from opencode_memory.projects.identity import real
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.section_mark import read_mark
@@ -239,7 +239,7 @@ class _Ingest:
         if not unplaced:
             return False
         new = [memory.topic or "" for memory in unplaced]
-        file = parse_file_name(new[0]) or ""
+        file = file_of(new[0])
         present = {memory.topic or "" for memory in memories}
         return any(self._index.find(memory)[1] for memory in unplaced) or self._departures.may_include(
             file, present, new
@@ -360,7 +360,7 @@ class _Ingest:
         self.tally.updated -= len(edits & refused)
         edits -= refused
         for topic in edits:
-            self._known[topic] = replace(edited[topic], topic=topic, file=parse_file_name(topic) or "")
+            self._known[topic] = replace(edited[topic], topic=topic, file=file_of(topic))
         written = [memory for memory in self._held if memory.topic in edits]
         new = self._list_new([memory for memory in self._held if memory.topic in refused])
         edits -= (self._rehearse if dry_run else self.write)([*changes, *written, *new])

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
-from opencode_memory.notes.note_memories import parse_file_name
-from opencode_memory.text.section_mark import headings_of
+from opencode_memory.notes.note_memories import file_of
+from opencode_memory.text.section_mark import headings_of, title_of
 
 _ROUNDS: Final = 5
 """Rounds of a match. Each finds the sections whose place was taken by one that the round before has matched."""
@@ -128,16 +128,16 @@ def _list_steps(files: Mapping[str, str]) -> Iterator[_Step]:
     """
 
     def with_headings(topic: str) -> Hashable:
-        return _file(topic), headings_of(topic)
+        return file_of(topic), headings_of(topic)
 
     def with_headings_in_renamed(topic: str) -> Hashable:
-        return (files[_file(topic)], headings_of(topic)) if _file(topic) in files else None
+        return (files[file_of(topic)], headings_of(topic)) if file_of(topic) in files else None
 
     def with_name(topic: str) -> Hashable:
-        return PurePosixPath(_file(topic)).name, headings_of(topic)
+        return PurePosixPath(file_of(topic)).name, headings_of(topic)
 
     def with_title(topic: str) -> Hashable:
-        return _file(topic), _title(topic)
+        return file_of(topic), title_of(topic)
 
     yield _Step(with_headings, with_headings, is_near=True, is_repeated=True)
     yield _Step(headings_of, headings_of, is_near=True, is_unique=True)
@@ -145,9 +145,9 @@ def _list_steps(files: Mapping[str, str]) -> Iterator[_Step]:
     yield _Step(with_name, with_name, is_near=True)
     yield _Step(headings_of, headings_of, is_near=True)
     yield _Step(with_title, with_title)
-    yield _Step(_file, _file)
-    yield _Step(lambda topic: files.get(_file(topic)), _file)
-    yield _Step(_title, _title, is_unique=True)
+    yield _Step(file_of, file_of)
+    yield _Step(lambda topic: files.get(file_of(topic)), file_of)
+    yield _Step(title_of, title_of, is_unique=True)
     yield _Step(lambda _: "", lambda _: "", is_unique=True, needs_long=True)
 
 
@@ -174,13 +174,5 @@ def _find_renamed_files(matched: Mapping[str, str]) -> dict[str, str]:
     """Return for each file the one that most of its sections moved to."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for new, old in matched.items():
-        counts[_file(old)][_file(new)] += 1
+        counts[file_of(old)][file_of(new)] += 1
     return {file: count.most_common(1)[0][0] for file, count in counts.items()}
-
-
-def _file(topic: str) -> str:
-    return parse_file_name(topic) or ""
-
-
-def _title(topic: str) -> str:
-    return headings_of(topic).rpartition("/")[2]

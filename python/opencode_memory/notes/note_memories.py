@@ -134,6 +134,11 @@ def parse_file_name(topic: str) -> str | None:
     return topic.removeprefix(PREFIX).partition("#")[0] if topic.startswith(PREFIX) else None
 
 
+def file_of(topic: str) -> str:
+    """Return the file name from a topic; empty if the topic names no file."""
+    return parse_file_name(topic) or ""
+
+
 def locate_file(name: str, base: Path | None) -> Path:
     """Return the path of a file from its name in topics. The path of a redacted name does not exist."""
     path = name.replace("%23", "#").replace("%25", "%")

@@ -76,3 +76,8 @@ def hash_parts(*parts: str) -> str:
 def headings_of(topic: str) -> str:
     """Return the headings in the topic of a section, without the number of a repeated one."""
     return _NUMBER.sub("", topic.partition("#")[2])
+
+
+def title_of(topic: str) -> str:
+    """Return the last heading in the topic of a section; empty if it has none."""
+    return headings_of(topic).rpartition("/")[2]
