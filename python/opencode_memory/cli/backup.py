@@ -79,7 +79,7 @@ def restore(run: Invocation, *, path: Path, yes: bool) -> int:
     from opencode_memory.store import recovery  # noqa: PLC0415  not needed for help
 
     if not path.is_file():
-        raise _missing(path, recovery.list_backups(run.config.data_dir).backups)
+        raise _explain_missing(path, recovery.list_backups(run.config.data_dir).backups)
     if not confirm(f"Replace the store by {path}", yes=yes):
         return NOTHING_FOUND
 
@@ -103,7 +103,7 @@ def restore(run: Invocation, *, path: Path, yes: bool) -> int:
 backup: Final = Group("backup", help="Create, list and restore backups.", commands=[create, list_backups, restore])
 
 
-def _missing(path: Path, known: Sequence[Backup]) -> InvalidInputError:
+def _explain_missing(path: Path, known: Sequence[Backup]) -> InvalidInputError:
     """Return the error for a path that is no file; its hint names the newest backups."""
     error = InvalidInputError(f"there is no backup {path}", field="PATH")
     if not known:

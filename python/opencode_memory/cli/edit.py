@@ -93,7 +93,7 @@ def change(run: Invocation, request: EditRequest) -> None:
             shown = store.get(request.id).content
             changes["content"] = _edit_text(request.id, shown)
             if store.get(request.id).content != shown:
-                raise _changed_meanwhile(request.id, changes["content"])
+                raise _explain_conflict(request.id, changes["content"])
         memory = store.edit(request.id, **changes)
     secrets = redact(changes.get("content", ""))[1]
     if run.out.as_json:
@@ -105,7 +105,7 @@ def change(run: Invocation, request: EditRequest) -> None:
     name_expired(run, [memory])
 
 
-def _changed_meanwhile(id_: str, text: str) -> ConflictError:
+def _explain_conflict(id_: str, text: str) -> ConflictError:
     error = ConflictError(f"memory {id_} got another text while the editor was open; yours was not stored:\n{text}")
     error.hint = f"see the other one with opencode-memory show {id_}, then run the edit again"
     return error

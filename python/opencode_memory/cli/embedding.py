@@ -182,24 +182,24 @@ def _describe(before: ModelStatus, cost: ChangeEstimate, budget: BudgetStatus | 
     lasts = "which today's budget allows" if days == 1 else f"so the change takes about {days:,} days"
     return text + (
         f"The server gets about {cost.tokens:,} tokens. embedding.tokens_per_day allows {budget.limit:,}, of which "
-        f"{_left(budget):,} are left today, {lasts}."
+        f"{_count_left(budget):,} are left today, {lasts}."
     )
 
 
-def _left(budget: BudgetStatus) -> int:
+def _count_left(budget: BudgetStatus) -> int:
     return max(0, budget.limit - budget.tokens)
 
 
 def _count_days(tokens: int, budget: BudgetStatus) -> int:
     """Return on how many days of UTC a change has to send texts, today included."""
-    return 1 + max(0, -(-(tokens - _left(budget)) // budget.limit))
+    return 1 + max(0, -(-(tokens - _count_left(budget)) // budget.limit))
 
 
 def _cost(cost: ChangeEstimate, budget: BudgetStatus | None) -> dict[str, object]:
     seconds = None if cost.seconds is None else round(cost.seconds, 1)
     fields: dict[str, object] = {"memories": cost.memories, "seconds": seconds}
     if cost.tokens is not None and budget is not None:
-        fields |= {"tokens": cost.tokens, "tokens_left": _left(budget), "days": _count_days(cost.tokens, budget)}
+        fields |= {"tokens": cost.tokens, "tokens_left": _count_left(budget), "days": _count_days(cost.tokens, budget)}
     return fields
 
 

@@ -201,7 +201,7 @@ def fit_groups(groups: Sequence[Group], most: int, count: Count, at: datetime) -
     lines: list[str] = []
     shown: list[Memory] = []
     for group in groups:
-        taken, spent = _filled(group, min(room, int(most * group.share)), count, at)
+        taken, spent = _fill(group, min(room, int(most * group.share)), count, at)
         if taken:
             lines += [group.heading, *(line for _, line in taken)]
             shown += [memory for memory, _ in taken if memory is not None]
@@ -209,7 +209,7 @@ def fit_groups(groups: Sequence[Group], most: int, count: Count, at: datetime) -
     return lines, tuple(shown)
 
 
-def _filled(group: Group, room: int, count: Count, at: datetime) -> tuple[list[tuple[Memory | None, str]], int]:
+def _fill(group: Group, room: int, count: Count, at: datetime) -> tuple[list[tuple[Memory | None, str]], int]:
     taken: list[tuple[Memory | None, str]] = []
     spent = count(group.heading)
     misses = 0

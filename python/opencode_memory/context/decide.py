@@ -100,7 +100,7 @@ def decide(
         if decision.message == request.message:
             return decision
     if not config.enabled:
-        return store.ledger.decide(_nothing(request, "injection is switched off", at))
+        return store.ledger.decide(_decide_nothing(request, "injection is switched off", at))
     # An offered text that was never confirmed did not arrive, or its process is gone. It is not replayed either.
     seen = [one for one in past if one.message in request.visible and one.state is State.SHOWN]
     in_sight = find_in_sight(seen)
@@ -140,7 +140,7 @@ def decide(
     else:
         block = render(groups, max_tokens=budget, count=count, at=at, head=HEAD_MORE if has_brief else HEAD)
     if not block.text:
-        return store.ledger.decide(_nothing(request, "nothing known is relevant", at))
+        return store.ledger.decide(_decide_nothing(request, "nothing known is relevant", at))
     about = _about(request)
     if begins.lines:
         about["brief"] = begins.tokens
@@ -155,7 +155,7 @@ def decide(
             state=State.OFFERED,
             text=block.text,
             tokens=block.tokens,
-            shown=tuple(_shown(block.shown, found, begins)),
+            shown=tuple(_list_shown(block.shown, found, begins)),
             about=about,
         )
     )
@@ -267,7 +267,7 @@ def _is_of(memory: Memory, request: Request) -> bool:
     return source.session == request.session and source.message in request.visible
 
 
-def _shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Iterator[Shown]:
+def _list_shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Iterator[Shown]:
     """Yield each memory of which a block quotes any words, so that a purge finds the block."""
     scores = {hit.memory.id: hit.score for hit in found.hits}
     reasons = dict(found.reasons)
@@ -285,7 +285,7 @@ def _shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Iterator
             yield Shown(memory=memory.id, key=memory.key, score=0.0, why=BEFORE)
 
 
-def _nothing(request: Request, reason: str, at: datetime) -> Decision:
+def _decide_nothing(request: Request, reason: str, at: datetime) -> Decision:
     return Decision(
         session=request.session,
         message=request.message,

@@ -48,25 +48,27 @@ def find_quote(store: MemoryStore, text: str, *, session: str, project: str | No
         is_near = (hit.relevance or 0.0) >= LEAST_RELEVANCE
         said: Turn | None = hit.turn
         if hit.turn.speaker != _USER:
-            said = _said_before(store, hit.turn) if is_near else None
+            said = _find_request(store, hit.turn) if is_near else None
         elif not is_near:
             return None
         if said is None:
             continue
         if is_echo(query, typed_of(said.text)):
             # The same was asked before, so what the user said next tells how it went on.
-            return next((turn for turn in _following(store, said) if not is_echo(query, typed_of(turn.text))), None)
+            return next(
+                (turn for turn in _read_following(store, said) if not is_echo(query, typed_of(turn.text))), None
+            )
         return said
     return None
 
 
-def _said_before(store: MemoryStore, turn: Turn) -> Turn | None:
+def _find_request(store: MemoryStore, turn: Turn) -> Turn | None:
     """Return the last words of the user before an agent's turn, which answers them."""
     earlier = store.turns.around(turn, before=_PRECEDING, after=0)
     return next((one for one in reversed(earlier) if one.speaker == _USER and query_of(one.text)), None)
 
 
-def _following(store: MemoryStore, turn: Turn) -> list[Turn]:
+def _read_following(store: MemoryStore, turn: Turn) -> list[Turn]:
     later = store.turns.around(turn, before=0, after=_FOLLOWING)
     return [one for one in later if one.speaker == _USER and one.position > turn.position and query_of(one.text)]
 

@@ -111,7 +111,7 @@ _COMMON: Final = frozenset(
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 # Messages of only these words continue the current work, in a few languages.
-_GOES_ON: Final = frozenset(
+_CONTINUATIONS: Final = frozenset(
     _WORD.findall(
         "yes yeah yep yup y ok okay k sure fine right correct exactly good great nice perfect cool excellent awesome"
         " lgtm thanks thank thx ty cheers please pls go on ahead continue proceed carry keep going next do it that this"
@@ -129,7 +129,7 @@ _GOES_ON: Final = frozenset(
 )
 
 # Also attachments, which learning strips by a pattern of their own.
-_GIVEN: Final = re.compile(
+_ADDED: Final = re.compile(
     rf"<\s*((?:[a-z]+[-_ ])*(?:{MEMORY_TAG}|{SYSTEM_TAG})(?:[-_]\w+)*"
     r"|file|attachment|document|content|skill_content)\b[^>]{0,500}>.*?(?:<\s*/\s*\1\s*>|\Z)",
     re.IGNORECASE | re.DOTALL,
@@ -152,13 +152,13 @@ _PASTED: Final = compile_forms(
     CODE_END,
     r"\s*<[/\w!?].*>\s*$",  # markup
 )
-_TELLING: Final = re.compile(
+_INFORMATIVE: Final = re.compile(
     r"error|exception|fail|fatal|panic|denied|refused|rejected|cannot|can't|could not|couldn't|unable|not found|no such"
     r"|missing|invalid|unsupported|mismatch|violat|expected|timed? ?out|killed|warn",
     re.IGNORECASE,
 )
 # Parts that differ from run to run, and decoration.
-_FLEETING: Final = re.compile(
+_VOLATILE: Final = re.compile(
     r"\x1b\[[0-9;]*m|\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
     r"|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?|\b0x[0-9a-f]+|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
     r"|[\u2500-\u259f]+|[=\-_*#@~^]{4,}|(?<=\w):\d+(?::\d+)?(?=[:)\s]|$)"
@@ -196,12 +196,12 @@ def query_of(text: str) -> str:
     Text that a memory or a tool added to the message, and quotations, are removed. Of pasted logs and code only
     informative lines stay; of a long text only its beginning and its end.
     """
-    said, pasted = _parts_of(text)
-    told = "\n".join(_telling(pasted))
+    said, pasted = _split_message(text)
+    told = "\n".join(_select_informative(pasted))
     own = " ".join(said.split())
-    if not told and all(word.casefold() in _GOES_ON or word.isdecimal() for word in _WORD.findall(own)):
+    if not told and all(word.casefold() in _CONTINUATIONS or word.isdecimal() for word in _WORD.findall(own)):
         return ""
-    return f"{_shortened(own, MOST_CHARACTERS - len(told) - 1)}\n{told}".strip()
+    return f"{_cut_middle(own, MOST_CHARACTERS - len(told) - 1)}\n{told}".strip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +264,7 @@ def is_echo(query: str, text: str) -> bool:
 
 def typed_of(text: str) -> str:
     """Return what the user typed of a message: without pasted lines, quotations, and text of a memory or a tool."""
-    return _parts_of(text)[0].strip()
+    return _split_message(text)[0].strip()
 
 
 def _is_echo_of(query: str, memory: Memory) -> bool:
@@ -315,15 +315,15 @@ def _rarity(count: int, hits: int) -> float:
     return math.log1p((max(hits, POOL) - count + 0.5) / (count + 0.5))
 
 
-def _parts_of(text: str) -> tuple[str, list[str]]:
+def _split_message(text: str) -> tuple[str, list[str]]:
     """Return the user's own text of a message, and its pasted lines."""
     text = strip_command(strip_private(text))
     if len(text) > 2 * _READ_CHARACTERS:
         text = f"{text[:_READ_CHARACTERS]}\n{text[-_READ_CHARACTERS:]}"
-    return _parted(_GIVEN.sub("\n", text))
+    return _split_pasted(_ADDED.sub("\n", text))
 
 
-def _parted(text: str) -> tuple[str, list[str]]:
+def _split_pasted(text: str) -> tuple[str, list[str]]:
     """Separate the user's own lines from pasted ones; quoted lines are neither."""
     said: list[str] = []
     pasted: list[str] = []
@@ -344,17 +344,17 @@ def _parted(text: str) -> tuple[str, list[str]]:
     return "\n".join(said), pasted
 
 
-def _telling(pasted: Iterable[str]) -> list[str]:
-    cleaned = (" ".join(_FLEETING.sub(" ", line[: 10 * _LINE_CHARACTERS]).split()) for line in pasted)
+def _select_informative(pasted: Iterable[str]) -> list[str]:
+    cleaned = (" ".join(_VOLATILE.sub(" ", line[: 10 * _LINE_CHARACTERS]).split()) for line in pasted)
     lines = list(dict.fromkeys(line[:_LINE_CHARACTERS] for line in cleaned if line))
     if sum(map(len, lines)) <= _PASTED_CHARACTERS:
         return lines
-    telling = [line for line in lines if _TELLING.search(line)] or lines[: _PASTED_LINES - 1]
+    telling = [line for line in lines if _INFORMATIVE.search(line)] or lines[: _PASTED_LINES - 1]
     # In some logs the first error is the cause, in stack traces the last line.
     return telling if len(telling) <= _PASTED_LINES else [telling[0], *telling[1 - _PASTED_LINES :]]
 
 
-def _shortened(text: str, most: int) -> str:
+def _cut_middle(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     head, tail = text[: most * 2 // 3 - 2], text[-(most // 3) :]

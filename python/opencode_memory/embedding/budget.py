@@ -101,9 +101,9 @@ class TokenBudget:
         """
         tokens = most_tokens(texts)
         try:
-            is_allowed = self._counted().spent()[1] + tokens <= self._limit
+            is_allowed = self._require_ledger().spent()[1] + tokens <= self._limit
         except OpencodeMemoryError as error:
-            raise _uncounted(error) from error
+            raise _explain_uncounted(error) from error
         if not is_allowed:
             raise self._refuse(tokens)
 
@@ -116,9 +116,9 @@ class TokenBudget:
         """
         tokens = most_tokens(texts)
         try:
-            day = self._counted().charge(tokens, limit=self._limit)
+            day = self._require_ledger().charge(tokens, limit=self._limit)
         except OpencodeMemoryError as error:
-            raise _uncounted(error) from error
+            raise _explain_uncounted(error) from error
         if day is None:
             raise self._refuse(tokens)
         return Charge(day=day, tokens=tokens)
@@ -126,18 +126,18 @@ class TokenBudget:
     def settle(self, charge: Charge, *, tokens: int) -> None:
         """Replace the upper bound of a request by the tokens that it took; 0 if it was not sent or was refused."""
         try:
-            self._counted().correct(charge.day, by=tokens - charge.tokens)
+            self._require_ledger().correct(charge.day, by=tokens - charge.tokens)
         except OpencodeMemoryError as error:
             # The vectors are paid for, so they must not be lost. The count stays too high until the next day.
             _log.warning("the tokens of a request to the embedding server could not be corrected: %s", error)
 
     def status(self) -> BudgetStatus:
         """Return how much of the budget is used."""
-        day, tokens, refused = self._counted().spent()
+        day, tokens, refused = self._require_ledger().spent()
         is_spent = refused is not None and refused <= self._limit < tokens + refused
         return BudgetStatus(limit=self._limit, tokens=tokens, until=_end_of(day) if is_spent else None)
 
-    def _counted(self) -> TokenLedger:
+    def _require_ledger(self) -> TokenLedger:
         if self._ledger is None:
             raise EmbeddingError("embedding.tokens_per_day is set, but there is no store that counts the tokens")
         return self._ledger
@@ -150,7 +150,7 @@ class TokenBudget:
             )
             error = EmbeddingBudgetError(message, tokens=tokens, until=None)
         else:
-            until = _end_of(self._counted().spent()[0])
+            until = _end_of(self._require_ledger().spent()[0])
             error = EmbeddingBudgetError(describe_wait(self._limit, until), tokens=tokens, until=until)
         error.hint = "raise embedding.tokens_per_day; 0 is no limit"
         return error
@@ -173,7 +173,7 @@ def _end_of(day: int) -> datetime:
     return _EPOCH + timedelta(days=day + 1)
 
 
-def _uncounted(error: OpencodeMemoryError) -> EmbeddingError:
+def _explain_uncounted(error: OpencodeMemoryError) -> EmbeddingError:
     if isinstance(error, EmbeddingError):
         return error
     return EmbeddingError(f"nothing is sent to the embedding server, because its tokens cannot be counted: {error}")

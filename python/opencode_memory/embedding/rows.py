@@ -39,12 +39,12 @@ class Rows:
 
     def view(self) -> Vectors:
         """Return the rows, read-only, as one buffer of shape (number, dimension)."""
-        return _shaped(self._values, self._dimension)
+        return _shape(self._values, self._dimension)
 
 
 def to_rows(values: Iterable[float], dimension: int) -> Vectors:
     """Return values as a read-only buffer of shape (number of rows, dimension)."""
-    return _shaped(memoryview(array(_FLOAT, values)), dimension)
+    return _shape(memoryview(array(_FLOAT, values)), dimension)
 
 
 def first_row(vectors: Vectors, dimension: int) -> Vector:
@@ -56,7 +56,7 @@ def _flat(vectors: Vectors) -> Vector:
     return vectors.cast("B").cast(_FLOAT) if len(vectors) else vectors
 
 
-def _shaped(values: Vector, dimension: int) -> Vectors:
+def _shape(values: Vector, dimension: int) -> Vectors:
     """Return a view with rows. A view without values cannot have two dimensions, so it has one."""
     if not values:
         return values.toreadonly()

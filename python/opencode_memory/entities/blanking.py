@@ -125,14 +125,14 @@ def _code(text: str) -> Iterator[_Code]:
     runs: list[Span] = []
     for match in _BACKTICKS.finditer(text):
         if match[0].startswith("\n"):
-            yield from _between(text, runs)
+            yield from _pair_runs(text, runs)
             runs = []
         else:
             runs.append(match.span())
-    yield from _between(text, runs)
+    yield from _pair_runs(text, runs)
 
 
-def _between(text: str, runs: Sequence[Span]) -> Iterator[_Code]:
+def _pair_runs(text: str, runs: Sequence[Span]) -> Iterator[_Code]:
     partners: list[int | None] = []
     nearest: dict[int, int] = {}
     # From the end, so that each run finds its partner without a search.

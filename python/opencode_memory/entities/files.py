@@ -50,7 +50,7 @@ def find(text: str, quoted: Mapping[int, str]) -> Iterator[tuple[int, str]]:
     """
     bracketed = ((place, code) for place, code in quoted.items() if _BRACKET.search(code))
     whole = ((place, name) for place, code in bracketed if (name := parse(code)))
-    yield from merge(_unquoted(text), whole)
+    yield from merge(_find_unquoted(text), whole)
 
 
 def parse(reference: str) -> str | None:
@@ -66,7 +66,7 @@ def is_anchored(path: str) -> bool:
     return ending in WITH_FOLDER and "." in name and not (len(folders) == 1 and ending in NAMED_LIKE_PROJECTS)
 
 
-def _unquoted(text: str) -> Iterator[tuple[int, str]]:
+def _find_unquoted(text: str) -> Iterator[tuple[int, str]]:
     for match in _RUN.finditer(text):
         run = match[0]
         if "." not in run and "/" not in run and run.strip(_AROUND) not in FILES:

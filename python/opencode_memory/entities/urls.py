@@ -83,11 +83,11 @@ def parse(url: str, home: Home | None) -> str | None:
 def _of_project(host: str, parts: Sequence[str]) -> str | None:
     if "-" in parts:
         dash = parts.index("-")
-        return _named(host, parts[:dash], parts[dash + 1 :], _SIGILS, PROJECT_PARTS)
+        return _name_thing(host, parts[:dash], parts[dash + 1 :], _SIGILS, PROJECT_PARTS)
     for number, part in enumerate(parts[PROJECT_PARTS:], PROJECT_PARTS):
         if part in _CONTENT:
             return None
-        if name := _named(host, parts[:number], parts[number:], _SIGILS, PROJECT_PARTS):
+        if name := _name_thing(host, parts[:number], parts[number:], _SIGILS, PROJECT_PARTS):
             return name
         if host == "github.com":
             return None
@@ -97,12 +97,14 @@ def _of_project(host: str, parts: Sequence[str]) -> str | None:
 def _of_group(host: str, parts: Sequence[str]) -> str | None:
     path = [part for part in parts[1:] if part != "-"]
     for number in range(1, len(path) - 1):
-        if name := _named(host, path[:number], path[number:], _SIGILS_OF_GROUPS, 1):
+        if name := _name_thing(host, path[:number], path[number:], _SIGILS_OF_GROUPS, 1):
             return name
     return None
 
 
-def _named(host: str, place: Sequence[str], thing: Sequence[str], sigils: dict[str, str], least: int) -> str | None:
+def _name_thing(
+    host: str, place: Sequence[str], thing: Sequence[str], sigils: dict[str, str], least: int
+) -> str | None:
     """Name a thing at a place, given the parts of its address, such as ``issues`` and ``12``."""
     sigil = sigils.get(thing[0]) if len(thing) > 1 else None
     if sigil is None:

@@ -75,7 +75,7 @@ def read(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """
     lines = source.lines()
     first = next(lines, "").strip()
-    if not first.endswith(",") or (header := _parsed(first[:-1] + "}")) is None:
+    if not first.endswith(",") or (header := _parse(first[:-1] + "}")) is None:
         # The file was formatted again, so it can only be parsed as a whole.
         yield from _read_whole(source)
         return
@@ -89,13 +89,13 @@ def read(source: TextSource) -> Iterator[tuple[int, str, dict[str, Any]]]:
             if array not in _KINDS:
                 raise source.wrong(f"has an unknown part {array!r}", line=number)
         elif array is None and text.startswith('"counts":') and text.endswith("}}"):
-            _check_counts(source, _parsed(text.removeprefix('"counts":')[:-1]), found)
+            _check_counts(source, _parse(text.removeprefix('"counts":')[:-1]), found)
             return
         elif array is not None and text == "]":
             array = None
         elif array is not None:
             found[array] += 1
-            yield number, _KINDS[array], _row(source, _parsed(text), number)
+            yield number, _KINDS[array], _row(source, _parse(text), number)
         else:
             raise source.wrong("is not what an export has here", line=number)
     raise source.wrong("ends in the middle: the export is incomplete; nothing was imported")
@@ -210,7 +210,7 @@ def _row(source: TextSource, row: Any, place: int | str) -> dict[str, Any]:
     return row
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError):

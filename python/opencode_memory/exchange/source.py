@@ -93,10 +93,10 @@ def open_source(source: Path | str | TextIO) -> Iterator[TextSource]:
                 raise unreadable from error
         else:
             name, stream = str(getattr(source, "name", "the given text")), source
-        yield TextSource(name, stream if stream.seekable() else stack.enter_context(_copied(name, stream)))
+        yield TextSource(name, stream if stream.seekable() else stack.enter_context(_copy(name, stream)))
 
 
-def _copied(name: str, stream: IO[str]) -> IO[str]:
+def _copy(name: str, stream: IO[str]) -> IO[str]:
     # Not a spooled file: if it is interrupted while it is created, it warns when it is collected.
     copy = tempfile.TemporaryFile(  # noqa: SIM115  the caller closes it
         "w+", encoding="utf-8", newline="\n", errors="surrogatepass"

@@ -153,7 +153,7 @@ class Keeper:
             )
             self._runners[loop.id] = runner
             tasks.start_soon(self._run, runner, loop)
-        for plan in await _on_thread(self._approved):
+        for plan in await _on_thread(self._list_approved):
             host = self._hosts.find_open(plan.project, plan.directory)
             if host is None:
                 continue
@@ -218,7 +218,7 @@ class Keeper:
         self._damaged = problems
         return loops.list_all()
 
-    def _approved(self) -> list[Plan]:
+    def _list_approved(self) -> list[Plan]:
         """Return the plans that wait for a session."""
         plans, _ = sort_out(self._store.documents.list(KIND), to_plan)
         return [

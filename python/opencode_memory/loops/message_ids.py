@@ -20,15 +20,15 @@ _COUNTS: Final = 0x1000
 
 def message_id(at: datetime) -> str:
     """Return a new id of a message."""
-    return _ascending("msg", at)
+    return _make_id("msg", at)
 
 
 def part_id(at: datetime) -> str:
     """Return a new id of a part of a message."""
-    return _ascending("prt", at)
+    return _make_id("prt", at)
 
 
-def _ascending(prefix: str, at: datetime) -> str:
+def _make_id(prefix: str, at: datetime) -> str:
     number = (to_ms(at) * _COUNTS + 1) % (1 << _TIME_BITS)
     rest = "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_LENGTH))
     return f"{prefix}_{number:012x}{rest}"

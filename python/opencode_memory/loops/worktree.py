@@ -232,7 +232,7 @@ class Worktree:
             if listed[0] and listed[0] == listed[1]:
                 _fetch_submodules(Git(work_tree=folder, git_dir=_git_dir(self.common, folder)))
             if source is not None:
-                _copy(source, folder, _ignored(Git(work_tree=source), copies))
+                _copy(source, folder, _list_ignored(Git(work_tree=source), copies))
             yield folder
         finally:
             _remove_checkout(git, folder)
@@ -302,7 +302,7 @@ def create(
     made = Worktree(path=path, branch=branch, base=base, common=repository.common, config_mark=git.config_mark())
     if (path / ".gitmodules").is_file():
         _fetch_submodules(git)
-    _copy(repository.folder, path, _ignored(main, copies))
+    _copy(repository.folder, path, _list_ignored(main, copies))
     if takes_changes and made.head() == base:
         with explain("your uncommitted changes cannot be taken along"):
             stash = main.run("stash", "create", more=identity(main))
@@ -357,7 +357,7 @@ def _remove_checkout(git: Git, folder: Path) -> None:
     git.run("worktree", "prune")
 
 
-def _ignored(git: Git, patterns: Sequence[str]) -> Iterator[str]:
+def _list_ignored(git: Git, patterns: Sequence[str]) -> Iterator[str]:
     if not patterns:
         return
     for name in list_names(git, "ls-files", "--others", "--ignored", "--exclude-standard", "-z"):

@@ -166,13 +166,13 @@ def _change(bullet: Bullet, owner: Known | None, *, is_copy: bool) -> Change | N
     category = _new_category(owner.memory, bullet)
     if mark is None or bullet.is_untouched or _says(owner.memory, bullet):
         return None if category is None else Change(kind=Kind.EDIT, id=owner.id, category=category, bullet=bullet)
-    content = _edited_text(owner.memory, bullet, mark.digest)
+    content = _apply_edit(owner.memory, bullet, mark.digest)
     if content is None:
-        return _unplaced(bullet, owner.memory, mark.digest)
+        return _report_unplaced(bullet, owner.memory, mark.digest)
     return Change(kind=Kind.EDIT, id=owner.id, content=content, category=category, bullet=bullet)
 
 
-def _edited_text(memory: Memory, bullet: Bullet, digest_before: str) -> str | None:
+def _apply_edit(memory: Memory, bullet: Bullet, digest_before: str) -> str | None:
     """Return the new text of a memory whose bullet was edited; None if the edit could lose a part of the text."""
     content = memory.content.strip()
     shown = render_text(memory.content)
@@ -192,7 +192,7 @@ def _shows_cut(content: str, shown: Shown, bullet: Bullet) -> bool:
     return shown.is_shortened and (has_ellipsis or words[-1:] == shown.text.split()[-2:-1])
 
 
-def _unplaced(bullet: Bullet, memory: Memory, digest_before: str) -> Change:
+def _report_unplaced(bullet: Bullet, memory: Memory, digest_before: str) -> Change:
     name = short_id(memory.id)
     reason = (
         "its memory has several lines or was shown shortened, and the changed words have no certain place in it"

@@ -97,7 +97,7 @@ def read_frame(data: bytes) -> Frame:
     if not marks:
         gap = "" if not text.strip("\ufeff") else newline if text.endswith("\n") else 2 * newline
         return Frame(text + gap, newline, None, "", newline)
-    first, last = _checked(marks)
+    first, last = _find_part(marks)
     opening = _BEGIN.fullmatch(lines[first])
     if opening is None or not _END.fullmatch(lines[last]):
         at = first if opening is None else last
@@ -129,7 +129,7 @@ def _decode(data: bytes) -> str:
         ) from error
 
 
-def _checked(marks: Sequence[tuple[int, str]]) -> tuple[int, int]:
+def _find_part(marks: Sequence[tuple[int, str]]) -> tuple[int, int]:
     """Return the lines of the begin mark and of the end mark.
 
     Raises:

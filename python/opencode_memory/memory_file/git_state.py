@@ -71,7 +71,7 @@ def read_head(repository: Repository) -> Head:
         branch = branch or name
         text = _read(repository.git_dir / name, _READ_LIMIT) or _read(repository.common_dir / name, _READ_LIMIT)
         if text is None:
-            text = _packed(repository.common_dir, name)
+            text = _read_packed(repository.common_dir, name)
     return Head(branch, "" if branch is not None and text is None else None)
 
 
@@ -150,7 +150,7 @@ def _objects(output: bytes, wanted: int) -> tuple[bytes | None, ...] | None:
     return tuple(found) if len(found) == wanted else None
 
 
-def _packed(common_dir: Path, name: str) -> str | None:
+def _read_packed(common_dir: Path, name: str) -> str | None:
     text = _read(common_dir / "packed-refs", _PACKED_LIMIT) or ""
     for line in text.splitlines():
         commit, _, ref = line.partition(" ")

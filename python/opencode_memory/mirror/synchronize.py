@@ -125,7 +125,7 @@ def sync(
                     run.files.clear()
                     record = None if record is None else replace(record, files=NO_FILES)
                 run.live = _memories(run)
-                _take_up(run, folder, listing, record, head=head, changed_by=changed_by, environment=environment)
+                _apply_changes(run, folder, listing, record, head=head, changed_by=changed_by, environment=environment)
             if run.problem is None and not dry_run:
                 place.create(at, is_new=record is None)
             if run.problem is None:
@@ -162,7 +162,7 @@ def _memories(run: _Run) -> dict[str, Memory]:
     return {memory.id: memory for memory in found if may_be_shown(memory, at=run.at)}
 
 
-def _take_up(
+def _apply_changes(
     run: _Run,
     folder: Folder | None,
     listing: Listing,
@@ -268,14 +268,14 @@ def _read_changed(run: _Run, folder: Folder, listing: Listing, *, with_held: boo
         if entry is not None and is_as_recorded(file.data, entry) and not is_held:
             # A file that was missing is back, so its next removal is a change again.
             held = "" if entry.held == MISSING else entry.held
-            run.files[name] = replace(entry, sign=_settled(sign, run.at), held=held)
+            run.files[name] = replace(entry, sign=_settle(sign, run.at), held=held)
         else:
             found[name] = parse(file.data)
             run.known[name] = digest(file.data)
     return found
 
 
-def _settled(sign: Sign, at: datetime) -> Sign | None:
+def _settle(sign: Sign, at: datetime) -> Sign | None:
     """Return the sign of a version; None if the file could change again without another sign."""
     return sign if sign[0] < (at.timestamp() - _SETTLED_SECONDS) * 1e9 else None
 
@@ -324,7 +324,7 @@ def _record_read(run: _Run, found: Changes, versions: Mapping[str, Version], lis
             digest=digest(version.data),
             base=NO_BASE if version.page is None else base_of(version.page.fields),
             memory="",
-            sign=None if sign is None else _settled(sign, run.at),
+            sign=None if sign is None else _settle(sign, run.at),
         )
     for name in outcome.held:
         if name not in versions and name in run.files:

@@ -108,7 +108,7 @@ class MirrorWatch:
             return
         if self._listed_at is None or now - self._listed_at >= _LIST_SECONDS:
             self._listed_at = now
-            self._tops |= set(self._recorded(store))
+            self._tops |= set(self._list_recorded(store))
         for top in sorted(self._tops):
             project = self._project_of(top) if top.is_dir() else None
             place = None if project is None else project_place(top, project, self._environment)
@@ -116,7 +116,7 @@ class MirrorWatch:
             if place is not None and place.top == top:
                 yield place
 
-    def _recorded(self, store: MemoryStore) -> Iterator[Path]:
+    def _list_recorded(self, store: MemoryStore) -> Iterator[Path]:
         """Yield the work trees with a record; a record is read only if it changed."""
         for path in (store.data_dir / FOLDER).glob("*.json"):
             try:

@@ -53,7 +53,7 @@ def find_repository(folder: Path) -> Repository | None:
         if _is_git_dir(dot_git):
             return Repository(place, dot_git, dot_git)
         if os.path.isfile(dot_git):  # noqa: PTH113  Path.is_file raises if the folder may not be read
-            return _linked(place, dot_git)
+            return _follow_pointer(place, dot_git)
         if _is_git_dir(place):
             return Repository(place, place, place)
     return None
@@ -99,7 +99,7 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _linked(place: Path, dot_git: Path) -> Repository | None:
+def _follow_pointer(place: Path, dot_git: Path) -> Repository | None:
     """Follow a ``.git`` file: a linked work tree, a submodule, or a separate git folder."""
     text = _read(dot_git, _POINTER_LIMIT)
     if text is None or not text.startswith("gitdir:"):

@@ -192,7 +192,7 @@ class Findings:
             NotFoundError: The branch has no finding with this id.
         """
         return self._record_again(
-            self._known(id), at=at, severity=_severity(severity), line=_validate_line(line), review=review
+            self._require(id), at=at, severity=_severity(severity), line=_validate_line(line), review=review
         )
 
     def resolve(self, id: str, *, at: datetime) -> Finding:
@@ -201,7 +201,7 @@ class Findings:
         Raises:
             NotFoundError: The branch has no finding with this id.
         """
-        known = self._known(id)
+        known = self._require(id)
         if known.status is FindingStatus.RESOLVED:
             return known
         resolved = replace(known, status=FindingStatus.RESOLVED, last_seen=at)
@@ -229,7 +229,7 @@ class Findings:
         self._write(found)
         return Recorded(found, Seen.BACK if is_back else Seen.KNOWN)
 
-    def _known(self, id: str) -> Finding:
+    def _require(self, id: str) -> Finding:
         plain = id.strip().strip("[]`").lower()
         found = self._read(plain) if _ID.fullmatch(plain) else None
         if found is None:

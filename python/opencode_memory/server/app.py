@@ -62,16 +62,16 @@ def build_server(calls: ToolCalls) -> Server[Any]:
     ) -> types.CallToolResult | types.InputRequiredResult:
         tool = tools.get(params.name)
         if tool is None:
-            return _failed(f"there is no tool {params.name[:80]!r}; {did_you_mean(params.name[:80], tools)}")
+            return _fail(f"there is no tool {params.name[:80]!r}; {did_you_mean(params.name[:80], tools)}")
         try:
             folders = await calls.projects.folders(context, params)
         except OpencodeMemoryError as error:
-            return _failed(format_error(error))
+            return _fail(format_error(error))
         if isinstance(folders, types.InputRequiredResult):
             return folders
         outcome = await calls.run(tool, params.arguments or {}, folders)
         if outcome.is_error:
-            return _failed(outcome.text)
+            return _fail(outcome.text)
         return types.CallToolResult(content=[_text(outcome.text)], structured_content=outcome.data)
 
     async def handle_roots_changed(context: ServerRequestContext[Any, Any], _: types.NotificationParams) -> None:
@@ -113,7 +113,7 @@ def _annotations(tool: Tool) -> types.ToolAnnotations:
     )
 
 
-def _failed(message: str) -> types.CallToolResult:
+def _fail(message: str) -> types.CallToolResult:
     return types.CallToolResult(content=[_text(message)], is_error=True)
 
 

@@ -161,16 +161,16 @@ def find_beside(store: MemoryStore, session: str) -> list[Memory]:
         if decision.state in {State.SHOWN, State.OFFERED}
         for shown in decision.shown
     }
-    return list(_existing(store, list(ids)))
+    return list(_read_existing(store, list(ids)))
 
 
 def _holds(store: MemoryStore, operation: Operation) -> bool:
     """Return whether what an operation has learned was not undone, archived or deleted since."""
-    kept = _existing(store, [change.id for change in operation.changes[:1]])
+    kept = _read_existing(store, [change.id for change in operation.changes[:1]])
     return any(memory.status in {Status.ACTIVE, Status.CANDIDATE} for memory in kept)
 
 
-def _existing(store: MemoryStore, ids: Sequence[str]) -> Iterator[Memory]:
+def _read_existing(store: MemoryStore, ids: Sequence[str]) -> Iterator[Memory]:
     for id_ in ids:
         try:
             yield store.get(id_)

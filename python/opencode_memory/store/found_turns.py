@@ -43,13 +43,13 @@ class FoundTurns:
         """Return the best, amendments first, with their texts. Copies of a turn are left out."""
         while not self._read_missing(hits := self._best(limit)):
             pass
-        return _ranked(hits)
+        return _renumber(hits)
 
     def show_with_memories(self, memories: Sequence[Hit], limit: int) -> list[Hit | SessionHit]:
         """Return the best of both in one ranked answer; see ``merge``."""
         while not self._read_missing(answer := merge(memories, self._best(limit), limit=limit)):
             pass
-        return _ranked(answer)
+        return _renumber(answer)
 
     def _best(self, limit: int) -> list[SessionHit]:
         """Return the best hits that can be shown as far as their texts were read."""
@@ -89,7 +89,7 @@ def _hit(found: Mapping[str, Any], *, explain: bool) -> SessionHit:
     )
 
 
-def _ranked(hits: Sequence[_Found]) -> list[_Found]:
+def _renumber(hits: Sequence[_Found]) -> list[_Found]:
     return [hit if hit.rank == rank else replace(hit, rank=rank) for rank, hit in enumerate(hits, 1)]
 
 

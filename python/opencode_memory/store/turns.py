@@ -195,7 +195,7 @@ class Turns:
             return []
         vector = self._embed(query)
         found = self._engine.recall_turns(query, vector, selection, min(_SPARE * limit, _MOST), explain)
-        return self._found(found, explain=explain).show(limit)
+        return self._collect(found, explain=explain).show(limit)
 
     def recall_with_memories(
         self, query: str, selection: dict[str, Any], *, limit: int, explain: bool, nearest: bool
@@ -211,14 +211,14 @@ class Turns:
         if missing is not None and missing != self._last_warning:
             _log.warning("sessions were not searched: %s", missing)
         self._last_warning = missing
-        return self._found(turns, explain=explain).show_with_memories(memories, limit)
+        return self._collect(turns, explain=explain).show_with_memories(memories, limit)
 
     def _embed(self, query: str) -> tuple[str, Vector] | None:
         """Return the name of the model of the session index, and the vector of a query."""
         vector = self._queue.embed_query(query, of_sessions=True)
         return None if vector is None else (self._queue.session_embedder().model_id, vector)
 
-    def _found(self, found: Sequence[dict[str, Any]], *, explain: bool) -> FoundTurns:
+    def _collect(self, found: Sequence[dict[str, Any]], *, explain: bool) -> FoundTurns:
         return FoundTurns(found, self._show, self._announces_change, explain=explain)
 
     def _show(self, turns: Sequence[Turn]) -> list[Turn | None]:

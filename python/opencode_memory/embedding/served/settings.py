@@ -120,10 +120,10 @@ def describe_model(config: EmbeddingConfig, environment: Mapping[str, str]) -> S
     """
     name = config.model
     if name is None:
-        raise _missing(config, "model", "name the model as the server knows it, for example nomic-embed-text")
+        raise _explain_missing(config, "model", "name the model as the server knows it, for example nomic-embed-text")
     address = _address(config)
     if not config.dimensions:
-        raise _missing(
+        raise _explain_missing(
             config, "dimensions", "the description of the model has the length of its vectors, for example 768"
         )
     if len(name) > _LONGEST_MODEL or not name.isprintable():
@@ -158,7 +158,7 @@ def _read_key(config: EmbeddingConfig, environment: Mapping[str, str]) -> str | 
     return key
 
 
-def _missing(config: EmbeddingConfig, name: str, hint: str) -> ConfigError:
+def _explain_missing(config: EmbeddingConfig, name: str, hint: str) -> ConfigError:
     key = f"embedding.{name}"
     error = ConfigError(f"{key} is not set, but embedding.provider is {config.provider}", key=key, origin="default")
     error.hint = hint

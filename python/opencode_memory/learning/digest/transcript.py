@@ -107,7 +107,7 @@ def build_transcript(messages: Sequence[Message]) -> Transcript:
                     message=message.id,
                     digest=message.digest,
                     at_ms=message.at_ms,
-                    person=_cut(_FENCE.sub(_shorten_block, typed), MOST_OF_MESSAGE, _HEAD_OF_MESSAGE),
+                    person=_cut_middle(_FENCE.sub(_shorten_block, typed), MOST_OF_MESSAGE, _HEAD_OF_MESSAGE),
                     typed=typed,
                     answer=answer,
                 )
@@ -115,7 +115,7 @@ def build_transcript(messages: Sequence[Message]) -> Transcript:
             answer = ""
         for event in message.events:
             if isinstance(event, AssistantText) and (said := _clean(event.text)):
-                answer = _cut(_FENCE.sub(_shorten_block, said), MOST_OF_ANSWER, _HEAD_OF_ANSWER)
+                answer = _cut_middle(_FENCE.sub(_shorten_block, said), MOST_OF_ANSWER, _HEAD_OF_ANSWER)
     return Transcript(turns=tuple(turns), closing=answer)
 
 
@@ -155,7 +155,7 @@ def _shorten_block(block: re.Match[str]) -> str:
     return block[0] if len(block[0]) <= _LONG_BLOCK else f"[{len(block[0])} characters of code or output]\n"
 
 
-def _cut(text: str, most: int, head: int) -> str:
+def _cut_middle(text: str, most: int, head: int) -> str:
     """Cut the middle of a text. Requests stand at the beginning or the end, questions of the agent at the end."""
     text = text.strip()
     if len(text) <= most:

@@ -59,7 +59,7 @@ def decide(asked: Asked) -> Redirect:
 
 def preview(asked: Asked) -> Page:
     """Show what a change of several memories would do."""
-    action, ids = _chosen(asked)
+    action, ids = _read_choice(asked)
     memories = [asked.store.get(id_) for id_ in ids]
     values = {
         "action": action,
@@ -77,7 +77,7 @@ def apply(asked: Asked) -> Redirect:
     Raises:
         ConflictError: One was changed or is gone.
     """
-    action, ids = _chosen(asked)
+    action, ids = _read_choice(asked)
     if _mark([asked.store.get(id_) for id_ in ids]) != asked.field("mark"):
         raise ConflictError("a memory was changed since the preview, so nothing was done; look again")
     if action == MERGE:
@@ -108,7 +108,7 @@ def turn(asked: Asked) -> Redirect:
     return asked.back(f"{ROOT}/log")
 
 
-def _chosen(asked: Asked) -> tuple[str, list[str]]:
+def _read_choice(asked: Asked) -> tuple[str, list[str]]:
     action, ids = asked.field("action"), list(dict.fromkeys(asked.form.get("id", ())))
     if action not in {*CHANGES, MERGE}:
         raise unknown("action", action)

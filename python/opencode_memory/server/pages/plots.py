@@ -68,7 +68,7 @@ def show_timeline(asked: Asked) -> Page:
         known = ", ".join(Step)
         raise InvalidInputError(f"step: {name[:40]!r} is none of {known}", field="step", limit=known)
     filters = asked.filters()
-    bounds = list(_cut(Step(name), asked.at))
+    bounds = list(_split_periods(Step(name), asked.at))
     numbers = [asked.store.count(**{**filters, "since": str(since), "until": str(until)}) for since, until in bounds]
     most = max(numbers)
     periods = [
@@ -119,7 +119,7 @@ def _find_telling(asked: Asked, filters: dict[str, Any], since: date, until: dat
     return asked.store.list(limit=_HEADLINES, **wanted)
 
 
-def _cut(step: Step, at: datetime) -> Iterator[tuple[date, date]]:
+def _split_periods(step: Step, at: datetime) -> Iterator[tuple[date, date]]:
     """Yield the latest periods, the earliest first, each with its first day and the day after its last."""
     today = at.date()
     starts = {

@@ -85,7 +85,7 @@ class _Site:
                 Route("/link", self._give_link, methods=["POST"]),
                 Route("/enter", self._enter),
                 Route("/static/{name}", self._send_static),
-                *(Route(path, self._signed_in(make), methods=[method]) for path, method, make in pages),
+                *(Route(path, self._require_session(make), methods=[method]) for path, method, make in pages),
             ],
             exception_handlers={404: self._say_not_found, 405: self._say_not_found},
         )
@@ -118,7 +118,7 @@ class _Site:
     async def _say_not_found(self, _: Request, __: Exception) -> Response:
         return self._refuse("There is no such page.", 404)
 
-    def _signed_in(self, make: Make) -> Callable[[Request], Awaitable[Response]]:
+    def _require_session(self, make: Make) -> Callable[[Request], Awaitable[Response]]:
         async def handle(request: Request) -> Response:
             visit = self._access.find(request.cookies.get(self._cookie, ""))
             if visit is None:

@@ -28,10 +28,10 @@ def memory_plan(
     by = call.agent or "agent"
     if action == "write":
         folder = str(call.client.folders[0]) if call.client.folders else None
-        return _answer(plans.write(_required(text, "text"), at=call.at, by=by, session=call.session, directory=folder))
+        return _answer(plans.write(_require(text, "text"), at=call.at, by=by, session=call.session, directory=folder))
     found = find_plan(call, plans, plan)
     if action == "edit":
-        return _answer(plans.edit(found, old=_required(old, "old"), new=new or "", at=call.at, by=by))
+        return _answer(plans.edit(found, old=_require(old, "old"), new=new or "", at=call.at, by=by))
     if action == "read":
         remark = None if found.remark is None else f"The user sent it back: {one_line(found.remark, 2_000)}"
         return Answer(join_lines(_head(found), remark, plans.text(found)), {"plan": found.id, "status": found.status})
@@ -96,7 +96,7 @@ def _head(plan: Plan) -> str:
     return f"Plan [{plan.id}] {one_line(plan.title, 120)}: {plan.status}{how}, version {plan.text_version}."
 
 
-def _required(value: str | None, name: str) -> str:
+def _require(value: str | None, name: str) -> str:
     if value is None:
         raise InvalidInputError(f"{name}: is required for this action", field=name)
     return value
