@@ -35,7 +35,7 @@ def quote_later(
         folded: Their memories, with the earlier statements that they speak against.
     """
     by_id = {entry.memory.id: entry for entry in entries}
-    against = [(one.memory.id, id_) for one in folded for id_ in one.beside]
+    against = [(fold.memory.id, id_) for fold in folded for id_ in fold.beside]
     about = [(link.source, link.target) for link in store.links([SAID_LATER], project=project, limit=_MOST_LINKS)]
     pairs = [pair for pair in (*against, *about) if by_id.keys() >= set(pair)]
     quotes: dict[str, str] = {}
@@ -55,9 +55,9 @@ def quote_later(
 
 def list_later(store: MemoryStore, memory: Memory) -> list[Memory]:
     """Return the active memories that were said later about a memory, or against it, newest first."""
-    linked = (one.memory for one in store.related(memory.id, limit=_MOST_RELATED) if one.kind in _LATER)
-    later = [one for one in linked if one.status is Status.ACTIVE and one.time > memory.time]
-    return sorted(later, key=lambda one: one.time, reverse=True)
+    linked = (relative.memory for relative in store.related(memory.id, limit=_MOST_RELATED) if relative.kind in _LATER)
+    later = [newer for newer in linked if newer.status is Status.ACTIVE and newer.time > memory.time]
+    return sorted(later, key=lambda newer: newer.time, reverse=True)
 
 
 def sort_entries(entries: Sequence[Entry], folded: Iterable[Folded]) -> list[Entry]:
@@ -72,10 +72,10 @@ def sort_entries(entries: Sequence[Entry], folded: Iterable[Folded]) -> list[Ent
     groups = {entry.memory.id: entry.group for entry in entries}
     # Each set of entries has the number of its first one, so that entries of equal worth keep their order.
     together = {id_: number for number, id_ in enumerate(groups)}
-    for one in folded:
-        for id_ in one.beside:
-            if id_ in groups and groups.get(one.memory.id) == groups[id_]:
-                joined = {together[one.memory.id], together[id_]}
+    for fold in folded:
+        for id_ in fold.beside:
+            if id_ in groups and groups.get(fold.memory.id) == groups[id_]:
+                joined = {together[fold.memory.id], together[id_]}
                 together |= {other: min(joined) for other, set_ in together.items() if set_ in joined}
     worth: dict[int, float] = {}
     for entry in entries:

@@ -75,18 +75,24 @@ class Wanted:
 def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list[Entry]:
     """Return the entries of a brief: by group, then by worth."""
     folded = _fold(store, _read(store, wanted, at), at)
-    before = {one.memory.id: one.before for one in folded}
-    memories = [one.memory for one in folded if _may_show(one.memory, wanted)]
+    before = {fold.memory.id: fold.before for fold in folded}
+    memories = [fold.memory for fold in folded if _may_show(fold.memory, wanted)]
     useful = store.ledger.usefulness([memory.id for memory in memories])
-    memories = [one for one in memories if one.category is Category.DIRECTIVE or not is_wrong(useful.get(one.id))]
+    memories = [
+        memory for memory in memories if memory.category is Category.DIRECTIVE or not is_wrong(useful.get(memory.id))
+    ]
     repeated = _find_repeated(store, wanted.project, memories)
     found_before = frozenset(wanted.found_before)
-    found = {one.id for one in memories if not found_before.isdisjoint((one.id, *(old.id for old in before[one.id])))}
+    found = {
+        memory.id
+        for memory in memories
+        if not found_before.isdisjoint((memory.id, *(old.id for old in before[memory.id])))
+    }
     near = _measure_nearness(store, wanted, memories, found)
     newest = {
         memory.id
         for category, most in ((Category.DECISION, _NEWEST_DECISIONS), (Category.PLAN, _NEWEST_PLANS))
-        for memory in [one for one in memories if category in _categories(one, before[one.id])][:most]
+        for memory in [other for other in memories if category in _categories(other, before[other.id])][:most]
     }
     entries = [
         Entry(
@@ -141,7 +147,7 @@ def _fold(store: MemoryStore, memories: Sequence[Memory], at: datetime) -> list[
     """
     later = store.later([memory.id for memory in memories])
     folded = fold(memories, store.earlier([memory.id for memory in (*memories, *later)]), others=later)
-    shown = {one.memory.id for one in folded}
+    shown = {fold.memory.id for fold in folded}
     return [*folded, *(Folded(memory) for memory in memories if memory.id not in shown and _find_due_group(memory, at))]
 
 
@@ -200,12 +206,12 @@ def _find_due_group(memory: Memory, at: datetime) -> str | None:
 
 
 def _categories(memory: Memory, before: Iterable[Memory]) -> set[Category]:
-    return {memory.category, *(one.category for one in before)}
+    return {memory.category, *(statement.category for statement in before)}
 
 
 def _find_repeated(store: MemoryStore, project: str | None, memories: Iterable[Memory]) -> set[str]:
     """Return the ids of learned rules whose statement was seen in several sessions."""
-    seen_as = {one.id: str(one.metadata["seen_as"]) for one in memories if one.metadata.get("seen_as")}
+    seen_as = {memory.id: str(memory.metadata["seen_as"]) for memory in memories if memory.metadata.get("seen_as")}
     sessions = store.learning.seen_elsewhere(project, [*seen_as.values()], "")
     return {id_ for id_, many in zip(seen_as, sessions, strict=True) if many >= _SEVERAL_SESSIONS}
 
@@ -222,7 +228,7 @@ def _measure_nearness(
         return wanted.near
     # After a compaction, what was found for earlier messages tells best what the session is about.
     spread = zip(store.indexes.spread(wanted.query, memories, known=found), memories, strict=True)
-    linked = sorted(((one, memory.id) for one, memory in spread if one > 0), key=lambda one: -one[0])
+    linked = sorted(((nearness, memory.id) for nearness, memory in spread if nearness > 0), key=lambda pair: -pair[0])
     # By place, because the scale of these numbers depends on the message.
     near = {id_: math.exp(-place / _PLACES) for place, (_, id_) in enumerate(linked)}
     return {memory.id: wanted.near.get(memory.id, 0.0) + near.get(memory.id, 0.0) for memory in memories}

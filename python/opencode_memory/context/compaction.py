@@ -76,7 +76,12 @@ def collect_for_compaction(
         count: Counts the tokens of a text.
         at: The current time.
     """
-    claims = [claim.item for one in store.sessions.active(project=project) if one.id == session for claim in one.claims]
+    claims = [
+        claim.item
+        for open_session in store.sessions.active(project=project)
+        if open_session.id == session
+        for claim in open_session.claims
+    ]
     lines = {"Claimed by this session:": claims, "Open findings of reviews:": findings}
     wanted = Wanted(
         project=project,

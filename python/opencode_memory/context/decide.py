@@ -102,12 +102,12 @@ def decide(
     if not config.enabled:
         return store.ledger.decide(_decide_nothing(request, "injection is switched off", at))
     # An offered text that was never confirmed did not arrive, or its process is gone. It is not replayed either.
-    seen = [one for one in past if one.message in request.visible and one.state is State.SHOWN]
+    seen = [decision for decision in past if decision.message in request.visible and decision.state is State.SHOWN]
     in_sight = find_in_sight(seen)
     hits = _recall(store, request)
     found = _find(store, request, hits, config.max_results, in_sight)
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
-    has_brief = any(one.about.get("brief") for one in seen)
+    has_brief = any(decision.about.get("brief") for decision in seen)
     # Without a summary, earlier messages are out of sight because the user has undone them.
     before = find_found_before(past) if request.summary else ()
     begins = NO_BRIEF
@@ -128,10 +128,10 @@ def decide(
         tokens = brief.subagent_tokens if request.is_subagent else brief.max_tokens
         begins = _brief(store, wanted, beside, tokens=tokens, room=budget, count=cache(count), at=at)
     in_full = {memory.id for memory in begins.full}
-    group = Group(FOUND, tuple(one for one in found.memories if one.id not in in_full), before=found.before)
+    group = Group(FOUND, tuple(memory for memory in found.memories if memory.id not in in_full), before=found.before)
     further = _group_further(found, begins, seen) if group.memories else None
     quote = None
-    is_first = not any(one.message in request.visible for one in past)
+    is_first = not any(decision.message in request.visible for decision in past)
     if config.quotes and is_first and not (found.hits or request.is_subagent):
         quote = find_quote(store, request.text, session=request.session, project=request.project)
     groups = [group if quote is None else quote_group(quote, at=at), *([] if further is None else [further])]
@@ -279,7 +279,7 @@ def _list_shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Ite
     quoted = {memory.id: memory for memory in memories}
     for memory in quoted.values():
         yield Shown(memory=memory.id, key=memory.key, score=scores.get(memory.id, 0.0), why=reasons[memory.id])
-    earlier = {one.id: one for id_ in quoted for one in folded.get(id_, ())}
+    earlier = {statement.id: statement for id_ in quoted for statement in folded.get(id_, ())}
     for memory in earlier.values():
         if memory.id not in quoted:
             yield Shown(memory=memory.id, key=memory.key, score=0.0, why=BEFORE)

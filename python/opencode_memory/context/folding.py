@@ -51,10 +51,10 @@ def fold(
     later: dict[str, list[str]] = {}
     replaced: set[str] = set()
     for id_ in by_id:
-        for one in earlier.get(id_, ()):
-            later.setdefault(one.memory.id, []).append(id_)
-            if one.is_replaced:
-                replaced.add(one.memory.id)
+        for statement in earlier.get(id_, ()):
+            later.setdefault(statement.memory.id, []).append(id_)
+            if statement.is_replaced:
+                replaced.add(statement.memory.id)
     placed: dict[str, None] = {}
     for memory in memories:
         for id_ in _latest_first(memory.id, later):
@@ -64,7 +64,7 @@ def fold(
         Folded(
             by_id[id_],
             before_of(id_, earlier),
-            tuple(one.memory.id for one in earlier.get(id_, ()) if one.memory.id in placed),
+            tuple(statement.memory.id for statement in earlier.get(id_, ()) if statement.memory.id in placed),
         )
         for id_ in placed
     ]
@@ -76,7 +76,7 @@ def fold_hits(
     """Fold the hits of a recall, with the arguments of ``fold``; return each hit with its earlier statements."""
     by_id = {hit.memory.id: hit for hit in chain(others, hits)}
     folded = fold([hit.memory for hit in hits], earlier, others=[hit.memory for hit in by_id.values()])
-    return [(by_id[one.memory.id], one.before) for one in folded]
+    return [(by_id[fold.memory.id], fold.before) for fold in folded]
 
 
 def before_of(id_: str, earlier: Mapping[str, Sequence[Earlier]]) -> tuple[Memory, ...]:
@@ -84,10 +84,10 @@ def before_of(id_: str, earlier: Mapping[str, Sequence[Earlier]]) -> tuple[Memor
     found: dict[str, Memory] = {}
     waiting = [id_]
     while waiting:
-        for one in earlier.get(waiting.pop(), ()):
-            if one.is_replaced and one.memory.id not in found and not one.memory.is_on_request:
-                found[one.memory.id] = one.memory
-                waiting.append(one.memory.id)
+        for statement in earlier.get(waiting.pop(), ()):
+            if statement.is_replaced and statement.memory.id not in found and not statement.memory.is_on_request:
+                found[statement.memory.id] = statement.memory
+                waiting.append(statement.memory.id)
     return tuple(sorted(found.values(), key=lambda memory: memory.time, reverse=True))
 
 
@@ -107,8 +107,8 @@ def _latest_first(id_: str, later: Mapping[str, Sequence[str]]) -> list[str]:
     found: dict[str, None] = {}
     waiting = [id_]
     while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found[one] = None
-            waiting += later.get(one, ())
+        id_ = waiting.pop()
+        if id_ not in found:
+            found[id_] = None
+            waiting += later.get(id_, ())
     return [*reversed(found)]

@@ -33,9 +33,9 @@ def copy_decisions(ledger: Ledger, session: str, *, project: str | None, created
     if original is None or original == session:
         return []
     shown = {
-        one.about[CREATED]: one
-        for one in ledger.decisions(original)
-        if one.state is State.SHOWN and CREATED in one.about
+        decision.about[CREATED]: decision
+        for decision in ledger.decisions(original)
+        if decision.state is State.SHOWN and CREATED in decision.about
     }
     copied = []
     for message, time in created.items():

@@ -65,12 +65,16 @@ def find_quote(store: MemoryStore, text: str, *, session: str, project: str | No
 def _find_request(store: MemoryStore, turn: Turn) -> Turn | None:
     """Return the last words of the user before an agent's turn, which answers them."""
     earlier = store.turns.around(turn, before=_PRECEDING, after=0)
-    return next((one for one in reversed(earlier) if one.speaker == _USER and query_of(one.text)), None)
+    return next((spoken for spoken in reversed(earlier) if spoken.speaker == _USER and query_of(spoken.text)), None)
 
 
 def _read_following(store: MemoryStore, turn: Turn) -> list[Turn]:
     later = store.turns.around(turn, before=0, after=_FOLLOWING)
-    return [one for one in later if one.speaker == _USER and one.position > turn.position and query_of(one.text)]
+    return [
+        spoken
+        for spoken in later
+        if spoken.speaker == _USER and spoken.position > turn.position and query_of(spoken.text)
+    ]
 
 
 def quote_group(turn: Turn, *, at: datetime) -> Group:

@@ -27,7 +27,7 @@ def find_found_before(decisions: Iterable[Decision]) -> tuple[str, ...]:
         decisions: The decisions of the session, oldest first.
     """
     shown = [decision for decision in decisions if decision.state is State.SHOWN]
-    found = (one.memory for decision in reversed(shown) for one in decision.shown if _was_found(one))
+    found = (entry.memory for decision in reversed(shown) for entry in decision.shown if _was_found(entry))
     return tuple(dict.fromkeys(found))[:_MOST_FOUND]
 
 

@@ -166,7 +166,7 @@ _VOLATILE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ScoredHit:
     """A hit with its features.
 
     Attributes:
@@ -227,28 +227,28 @@ def select_hits(query: str, hits: Sequence[Hit], *, by: Tuning = TUNED) -> Selec
         hits: The result of ``recall(query, limit=POOL, explain=True)``; a smaller limit hides how far a hit stands out.
         by: The parameters of the selection.
     """
-    judged = [one for one in compute_features(query, hits) if not _is_echo_of(query, one.hit.memory)]
-    ranked = sorted(((by.chance(one.features), one) for one in judged), key=lambda one: -one[0])
+    all_scored = [scored for scored in compute_features(query, hits) if not _is_echo_of(query, scored.hit.memory)]
+    ranked = sorted(((by.chance(scored.features), scored) for scored in all_scored), key=lambda pair: -pair[0])
     if not ranked or ranked[0][0] < by.first:
         return Selection()
-    likely = [(chance, one) for chance, one in ranked if chance >= by.second]
+    likely = [(chance, scored) for chance, scored in ranked if chance >= by.second]
     # A summary tells of many things. It never stands above a statement, and one of them is enough.
-    summaries = [(chance, one) for chance, one in likely if is_summary(one.hit.memory)]
-    others = [(chance, one) for chance, one in likely if not is_summary(one.hit.memory)]
+    summaries = [(chance, scored) for chance, scored in likely if is_summary(scored.hit.memory)]
+    others = [(chance, scored) for chance, scored in likely if not is_summary(scored.hit.memory)]
     relevant = [
-        one
-        for place, (chance, one) in enumerate([*others, *summaries[:1]][: by.most])
+        scored
+        for place, (chance, scored) in enumerate([*others, *summaries[:1]][: by.most])
         if place < _FURTHER or chance >= by.further
     ]
-    chosen = {one.hit.memory.id for one in relevant}
+    chosen = {scored.hit.memory.id for scored in relevant}
     further = (
-        one.hit
-        for chance, one in ranked
+        scored.hit
+        for chance, scored in ranked
         if chance >= by.headlines
-        and one.hit.memory.id not in chosen
-        and one.hit.memory.category is not Category.CONVERSATION
+        and scored.hit.memory.id not in chosen
+        and scored.hit.memory.category is not Category.CONVERSATION
     )
-    return Selection(relevant=tuple((one.hit, one.reason) for one in relevant), further=tuple(further))
+    return Selection(relevant=tuple((scored.hit, scored.reason) for scored in relevant), further=tuple(further))
 
 
 def is_summary(memory: Memory) -> bool:
@@ -272,7 +272,7 @@ def _is_echo_of(query: str, memory: Memory) -> bool:
     return memory.category is Category.CONVERSATION and is_echo(query, _OBSERVED.sub("", memory.content))
 
 
-def compute_features(query: str, hits: Sequence[Hit]) -> list[Judged]:
+def compute_features(query: str, hits: Sequence[Hit]) -> list[ScoredHit]:
     """Compute the features of each hit, in the order of the hits."""
     asked = set(terms(subject(query[: 2 * MOST_CHARACTERS]))[0])
     found = [asked.intersection(terms(hit.memory.content[:_JUDGED_CHARACTERS])[0]) for hit in hits]
@@ -280,9 +280,9 @@ def compute_features(query: str, hits: Sequence[Hit]) -> list[Judged]:
     known = [cosine for cosine in cosines if cosine is not None]
     usual = _USUAL_COSINE * _USUAL_COUNTS + (median(known) * len(known) if known else 0.0)
     usual = min(usual / (_USUAL_COUNTS + len(known)), _MOST_USUAL)
-    weight = {term: _rarity(sum(term in one for one in found), len(hits)) for term in asked}
+    weight = {term: _rarity(sum(term in words for words in found), len(hits)) for term in asked}
     return [
-        Judged(
+        ScoredHit(
             hit=hit,
             meaning=cosine,
             matched=len(matched),

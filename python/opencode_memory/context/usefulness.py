@@ -58,9 +58,12 @@ def rank_by_usefulness(found: Sequence[tuple[Hit, str]], usefulness: Mapping[str
 
     A memory that was contradicted more often than used is left out.
     """
-    ranked = [(_factor(usefulness.get(one[0].memory.id)) / (place + _PLACES), one) for place, one in enumerate(found)]
-    ranked.sort(key=lambda one: -one[0])
-    return [one for _, one in ranked if not is_wrong(usefulness.get(one[0].memory.id))]
+    ranked = [
+        (_factor(usefulness.get(hit.memory.id)) / (place + _PLACES), (hit, reason))
+        for place, (hit, reason) in enumerate(found)
+    ]
+    ranked.sort(key=lambda pair: -pair[0])
+    return [(hit, reason) for _, (hit, reason) in ranked if not is_wrong(usefulness.get(hit.memory.id))]
 
 
 def _factor(known: Usefulness | None) -> float:

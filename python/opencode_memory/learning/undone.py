@@ -79,16 +79,18 @@ def _note(
     writers = _name_writers(state)
     active = [(memory.id, operation) for memory, operation in found]
     active += [
-        one
-        for one, message in writers.items()
-        if one not in kept
-        and one not in active
+        change
+        for change, message in writers.items()
+        if change not in kept
+        and change not in active
         and (message in state.removed or is_undone(message, since))
-        and is_last(store, one)
+        and is_last(store, change)
     ]
-    active.sort(key=lambda one: one[1])
+    active.sort(key=lambda change: change[1])
     versions = [memory for memory, _ in found]
-    versions += [memory for one in state.taken if one not in active and (memory := find_taken(store, one)) is not None]
+    versions += [
+        memory for change in state.taken if change not in active and (memory := find_taken(store, change)) is not None
+    ]
     gone = [memory for memory in versions if memory.source.message in state.removed]
     state = forget_statements(
         state,
@@ -123,7 +125,7 @@ def _note(
 
 def _settle(store: MemoryStore, session: str, state: SessionState) -> None:
     """Bring back what messages stored that were redone, and forget what was undone for good."""
-    there = [one for one, message in _name_sources(store, state).items() if _is_there(state, message)]
+    there = [change for change, message in _name_sources(store, state).items() if _is_there(state, message)]
     bring_back(store, there)
     over = {*there, *(state.taken if state.undone_since is None else ())}
     if not over and (state.undone_since is not None or not state.removed):
@@ -135,8 +137,8 @@ def _settle(store: MemoryStore, session: str, state: SessionState) -> None:
         removed, written = now.removed, now.written
         if now.undone_since is None:
             removed = tuple(message for message in removed if message not in state.removed)
-            written = tuple(one for one in written if one[0] not in state.removed)
-        taken = tuple(one for one in now.taken if one not in over)
+            written = tuple(change for change in written if change[0] not in state.removed)
+        taken = tuple(change for change in now.taken if change not in over)
         left = replace(now, removed=removed, written=written, taken=taken)
         store.learning.write(Batch(session=session, version=version, state=left.to_json()))
 
@@ -152,9 +154,9 @@ def _name_sources(store: MemoryStore, state: SessionState) -> dict[Taken, str | 
     """Return the message that stored or changed each memory that was taken back; None if its history is gone."""
     writers = _name_writers(state)
     sources: dict[Taken, str | None] = {}
-    for one in state.taken:
-        memory = find_taken(store, one)
-        sources[one] = writers.get(one, None if memory is None else memory.source.message)
+    for change in state.taken:
+        memory = find_taken(store, change)
+        sources[change] = writers.get(change, None if memory is None else memory.source.message)
     return sources
 
 

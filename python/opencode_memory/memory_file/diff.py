@@ -113,9 +113,9 @@ def diff_part(text: str | Sequence[str], known: Mapping[str, Known]) -> Changes:
         if change is not None:
             changes.append(change)
     present = {owner.id for owner in owners.values()}
-    showed = {one.id: one.is_live for one in known.values() if one.was_shown}
-    gone = [one for one, is_live in showed.items() if is_live and one not in present]
-    changes += [Change(kind=Kind.DELETE, id=one) for one in gone]
+    showed = {memory.id: memory.is_live for memory in known.values() if memory.was_shown}
+    gone = [id_ for id_, is_live in showed.items() if is_live and id_ not in present]
+    changes += [Change(kind=Kind.DELETE, id=id_) for id_ in gone]
     return Changes(tuple(changes), part.foreign, is_mass(len(gone), len(showed)))
 
 
@@ -139,9 +139,9 @@ def _owners(bullets: Sequence[Bullet], known: Mapping[str, Known]) -> dict[int, 
             taken.add(owner.id)
             owners[place] = owner
     lost = {
-        render_text(one.memory.content).text: one
-        for one in known.values()
-        if one.memory is not None and one.was_shown and one.id not in taken
+        render_text(shown.memory.content).text: shown
+        for shown in known.values()
+        if shown.memory is not None and shown.was_shown and shown.id not in taken
     }
     for place, bullet in enumerate(bullets):
         # Tools that format Markdown may remove comments.

@@ -69,14 +69,14 @@ def known_memories(
             if memory is not None and memory.project in projects:
                 found[name] = describe(memory.id, memory)
     named = {known.id for known in found.values()}
-    return found | {one: describe(one, _get(store, one)) for one in shown if one not in named}
+    return found | {id_: describe(id_, _get(store, id_)) for id_ in shown if id_ not in named}
 
 
 def _by_end(shown: Sequence[str]) -> dict[str, str]:
     """Return the ids that a file showed, by their form in the marks: the end of the id, or the whole id."""
-    times = Counter(short_id(one) for one in shown)
-    ends = {short_id(one): one for one in shown if times[short_id(one)] == 1}
-    return ends | {one: one for one in shown}
+    times = Counter(short_id(id_) for id_ in shown)
+    ends = {short_id(id_): id_ for id_ in shown if times[short_id(id_)] == 1}
+    return ends | {id_: id_ for id_ in shown}
 
 
 def _ending_with(store: MemoryStore, name: str, project: str) -> Memory | None:
@@ -90,7 +90,7 @@ def _ending_with(store: MemoryStore, name: str, project: str) -> Memory | None:
         everything = store.list(
             project=project, scope=ScopeKind.PROJECT, status=list(Status), limit=_ALL, with_expired=True
         )
-        fits = [one for one in everything if one.id.endswith(name)]
+        fits = [memory for memory in everything if memory.id.endswith(name)]
         return fits[0] if len(fits) == 1 else None
     return memory if memory.id.endswith(name) else None
 

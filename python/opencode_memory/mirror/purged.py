@@ -77,8 +77,8 @@ def find_texts(store: MemoryStore, ids: Sequence[str]) -> dict[str, Purged]:
     found: dict[str, Purged] = {}
     for id_ in ids:
         if versions := _read_versions(store, id_):
-            project = next((one.project for one in reversed(versions) if one.project is not None), None)
-            found[versions[-1].id] = Purged(project, frozenset(fields_of(one).content for one in versions))
+            project = next((version.project for version in reversed(versions) if version.project is not None), None)
+            found[versions[-1].id] = Purged(project, frozenset(fields_of(version).content for version in versions))
     return found
 
 
@@ -177,8 +177,8 @@ def _is_purged(run: _Run, path: Path, file: Found, entry: Entry | None, same_pla
     """Return whether a file is to be removed; report one of the same memory with an unknown text."""
     page = parse(file.data).page
     recorded = () if entry is None else (entry.id, entry.waits)
-    named = (page.id,) if page is not None else tuple(one for one in run.memories if one.encode() in file.data)
-    owners = [run.memories[one] for one in (*named, *recorded) if one in run.memories]
+    named = (page.id,) if page is not None else tuple(id_ for id_ in run.memories if id_.encode() in file.data)
+    owners = [run.memories[id_] for id_ in (*named, *recorded) if id_ in run.memories]
     text = None if page is None else page.fields.content
     if text in same_place or any(text in owner.texts for owner in owners):
         return True

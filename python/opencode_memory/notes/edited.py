@@ -37,15 +37,15 @@ class Departures:
     def __init__(self, known: Mapping[str, Known], is_missing: Callable[[str], bool]) -> None:
         self._is_missing = is_missing
         self._by_file: dict[str, list[Known]] = defaultdict(list)
-        for one in known.values():
-            if _is_traceable(one):
-                self._by_file[one.file].append(one)
+        for section in known.values():
+            if _is_traceable(section):
+                self._by_file[section.file].append(section)
 
     @cached_property
     def _missing(self) -> tuple[frozenset[str], bool]:
         """The headings in missing files, and whether one of the files had one section."""
         files = [ones for file, ones in self._by_file.items() if self._is_missing(file)]
-        headings = frozenset(headings_of(one.topic) for ones in files for one in ones)
+        headings = frozenset(headings_of(section.topic) for ones in files for section in ones)
         return headings, any(len(ones) == 1 for ones in files)
 
     def may_include(self, file: str, present: Collection[str], new: Iterable[str]) -> bool:
@@ -56,7 +56,7 @@ class Departures:
             present: Topics of all its sections.
             new: Topics without a memory.
         """
-        if any(one.topic not in present for one in self._by_file.get(file, ())):
+        if any(section.topic not in present for section in self._by_file.get(file, ())):
             return True
         headings, has_single = self._missing
         return (has_single and len(present) == 1) or any(headings_of(topic) in headings for topic in new)
@@ -82,10 +82,10 @@ def find_edited(
         present: Topics of all sections that were read.
     """
     files = Files(
-        before=Counter(one.file for one in known.values() if one.mark.fingerprint and not one.mark.gone),
+        before=Counter(memory.file for memory in known.values() if memory.mark.fingerprint and not memory.mark.gone),
         after=Counter(file_of(topic) for topic in present),
     )
-    moved = {new: one.topic for new, one in matched.items()}
+    moved = {new: memory.topic for new, memory in matched.items()}
     leaving = set(moved.values())
     replaced = find_replaced(moved, files)
     new = {
@@ -97,19 +97,23 @@ def find_edited(
     if not new:
         return {}
 
-    def is_left(one: Known) -> bool:
-        if one.topic in present:
-            return one.topic in matched or (one.file in replaced and one.topic in new)
-        return has_left(one)
+    def is_left(memory: Known) -> bool:
+        if memory.topic in present:
+            return memory.topic in matched or (memory.file in replaced and memory.topic in new)
+        return has_left(memory)
 
-    old = [one.topic for one in known.values() if one.topic not in leaving and _is_traceable(one) and is_left(one)]
+    old = [
+        memory.topic
+        for memory in known.values()
+        if memory.topic not in leaving and _is_traceable(memory) and is_left(memory)
+    ]
     found = match_edited(old, new, read_old=lambda topic: _read(store, known[topic].id), moved=moved, files=files)
     directives = {section.topic for section in sections if section.category == Category.DIRECTIVE}
     # Otherwise a move would turn other words into a directive.
     return {
-        topic: one
+        topic: memory
         for topic, before in found.items()
-        if (topic in directives) is ((one := known[before]).category is Category.DIRECTIVE)
+        if (topic in directives) is ((memory := known[before]).category is Category.DIRECTIVE)
     }
 
 

@@ -54,9 +54,9 @@ class TextIndex:
 
     def __init__(self, known: Mapping[str, Known]) -> None:
         self._by_text: dict[str, list[Known]] = {}
-        for one in known.values():
-            if one.mark.fingerprint:
-                self._by_text.setdefault(_name_known(one), []).append(one)
+        for memory in known.values():
+            if memory.mark.fingerprint:
+                self._by_text.setdefault(_name_known(memory), []).append(memory)
 
     def find(self, section: NewMemory) -> tuple[str, list[Known]]:
         """Return the name of a section's text, and the known sections that have the text; none if it is new."""
@@ -106,10 +106,10 @@ def find_moved(
             found.append(NewPlace(topic=topic, text=text, is_taken=here is not None and not here.mark.gone))
     left: list[OldPlace] = []
     for text, ones in candidates.items():
-        for one in ones:
-            is_here = is_present(one.topic)
-            if one.topic not in staying and (one.topic in changed if is_here else has_left(one)):
-                left.append(_to_old(one, text, is_taken=is_here and not one.mark.gone))
+        for memory in ones:
+            is_here = is_present(memory.topic)
+            if memory.topic not in staying and (memory.topic in changed if is_here else has_left(memory)):
+                left.append(_to_old(memory, text, is_taken=is_here and not memory.mark.gone))
     in_order = sorted(left, key=lambda place: (known[place.topic].file, known[place.topic].line))
     matched = match_sections(in_order, found, is_long=is_long)
     return {new: known[old] for new, old in matched.items()}
@@ -180,7 +180,9 @@ def move_memories(
         moves: Each memory, and its section at the new place.
         batch_size: Number of moves in one transaction, unless they depend on each other.
     """
-    relocations = {number: one for number, move in enumerate(moves) if (one := _relocate(store, *move)) is not None}
+    relocations = {
+        number: relocation for number, move in enumerate(moves) if (relocation := _relocate(store, *move)) is not None
+    }
     moved = [False] * len(moves)
     for batch in _list_batches(moves, batch_size):
         chosen = [number for number in batch if number in relocations]

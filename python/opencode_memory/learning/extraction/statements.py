@@ -114,20 +114,20 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
             ordered = _find_order(sentence)
             if ordered is None or _retracts_before(ordered, sentence):
                 retracted.add(sentence.number - 1)
-                found = [one for one in found if one.number < sentence.number - _NEAR]
+                found = [finding for finding in found if finding.number < sentence.number - _NEAR]
             if ordered is None:
                 retracted.add(sentence.number)
                 continue
         if withdrawn is not None:
-            found = [one for one in found if not withdrawn.may_withdraw(one.candidate.content)]
+            found = [finding for finding in found if not withdrawn.may_withdraw(finding.candidate.content)]
         before_it, found = found, _add(found, sentence, sentences, before.action)
         if withdrawn is not None and found == before_it:
             found = [*found, _Found(sentence.number, withdrawn, frozenset({sentence.number}))]
     requested = _find_requested(sentences)
-    found = [one for one in found if one.number not in requested or one.candidate.rule in _OWN_WORDS]
-    taken = retracted.union(requested, *(one.covered for one in found))
+    found = [finding for finding in found if finding.number not in requested or finding.candidate.rule in _OWN_WORDS]
+    taken = retracted.union(requested, *(finding.covered for finding in found))
     weak = find_weak_statements(message, [sentence for sentence in sentences if sentence.number not in taken])
-    return (*(one.candidate for one in found), *weak)
+    return (*(finding.candidate for finding in found), *weak)
 
 
 def is_retraction(message: str) -> bool:
@@ -184,7 +184,7 @@ def _plain(sentence: Sentence) -> str:
 def _find_in(prose: str, cues: Cues) -> tuple[Candidate, ...]:
     """Return the statements of a message in another language than English."""
     found = (_build(verdict, text, verdict.text) for verdict, text in find_lasting_statements(prose, cues))
-    return tuple({one.content: one for one in found}.values())
+    return tuple({candidate.content: candidate for candidate in found}.values())
 
 
 def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence], action: str) -> list[_Found]:
@@ -210,7 +210,7 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
     if verdict.refers_back:
         if not number:
             return found
-        found = [one for one in found if one.number != number - 1]
+        found = [finding for finding in found if finding.number != number - 1]
         earlier = sentences[number - 1]
         own = judge(earlier.text, earlier.core, sentences[number - 2].text if number > 1 else "")
         category = verdict.category if own is None else own.category
@@ -221,7 +221,7 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
     elif exclusions.is_hypothetical_or_reported(sentence) or exclusions.is_sarcasm(sentence):
         return found
     candidate = _make_candidate(verdict, sentence, before)
-    if candidate is None or any(one.candidate.content == candidate.content for one in found):
+    if candidate is None or any(finding.candidate.content == candidate.content for finding in found):
         return found
     if before and before.strip(" .") in candidate.content:
         covered |= {number - 1}

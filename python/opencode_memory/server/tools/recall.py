@@ -186,15 +186,17 @@ def get_memory(
         message = f"memory_id: expected ids of {_ID_LENGTH} to {_LONGEST_ID} characters"
         raise InvalidInputError(message, field="memory_id")
     opened = [_open(call, call.get_visible(id_)) for id_ in dict.fromkeys(memory_id)]
-    data: dict[str, Any] = {"memories": [dict(one.data) for one in opened]}
+    data: dict[str, Any] = {"memories": [dict(answer.data) for answer in opened]}
     if len(opened) == 1:
         data |= opened[0].data
-    return Answer("\n\n".join(one.text for one in opened), data)
+    return Answer("\n\n".join(answer.text for answer in opened), data)
 
 
 def _open(call: Call, memory: Memory) -> Answer:
     history = call.store.history(memory.id)
-    later = [one for one in list_later(call.store, memory) if call.client.may_see(one.project)][:_MOST_LATER]
+    later = [statement for statement in list_later(call.store, memory) if call.client.may_see(statement.project)][
+        :_MOST_LATER
+    ]
     source = memory.source
     place = f"{source.file}:{source.line}" if source.file and source.line else source.file
     origin = ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit)))
@@ -211,8 +213,9 @@ def _open(call: Call, memory: Memory) -> Answer:
         f"source: {one_line(origin)}" if origin else None,
         f"replaced by: {memory.superseded_by}" if memory.superseded_by else None,
         *(
-            f"said later, {age(one.time, at=call.at)}: [{short_id(one.id)}] {one_line(one.content, _LATER_BYTES)}"
-            for one in later
+            f"said later, {age(statement.time, at=call.at)}: [{short_id(statement.id)}]"
+            f" {one_line(statement.content, _LATER_BYTES)}"
+            for statement in later
         ),
         f"history: {changes}" if changes else None,
     )
@@ -221,7 +224,7 @@ def _open(call: Call, memory: Memory) -> Answer:
     ]
     data: dict[str, Any] = {"memory": memory_data(memory, most_bytes=None), "history": steps}
     if later:
-        data["later"] = [memory_data(one) for one in later]
+        data["later"] = [memory_data(statement) for statement in later]
     return Answer(text, data)
 
 
