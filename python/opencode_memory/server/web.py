@@ -7,25 +7,20 @@ health checks, ``/stats`` and ``/metrics`` for monitoring. No route lets a page 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
-import anyio.to_thread
 from starlette.applications import Starlette
-from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 
-import opencode_memory
-from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.resident.client import HANDOVER_PATH, LOOPS_PATH, STDIO_PATH
 from opencode_memory.resident.client import PATH as DELEGATE
-from opencode_memory.server import NAME
 from opencode_memory.server.delegation import Delegation
 from opencode_memory.server.guards import ApiKey, BodyLimit, Fence, RateLimit, default_hosts, default_origins
 from opencode_memory.server.handover import Handover
@@ -33,34 +28,30 @@ from opencode_memory.server.in_flight import InFlight
 from opencode_memory.server.late_sdk import LateSdk, load_sessions
 from opencode_memory.server.loops_endpoint import LoopsEndpoint
 from opencode_memory.server.mcp_endpoint import McpEndpoint
-from opencode_memory.server.metrics import CONTENT_TYPE, Metrics
+from opencode_memory.server.metrics import Metrics
+from opencode_memory.server.monitoring import HEALTH, METRICS, STATS, Monitoring
 from opencode_memory.server.pages import ROOT as PAGES
 from opencode_memory.server.pages.late_site import LateSite
 from opencode_memory.server.plugin.endpoint import Bridge
 from opencode_memory.server.plugin.protocol import PATH as BRIDGE
-from opencode_memory.server.server_tasks import UNAVAILABLE
 from opencode_memory.server.stdio_endpoint import StdioEndpoint
 from opencode_memory.server.terminal_endpoint import PATH as TERMINAL
 from opencode_memory.server.terminal_endpoint import TerminalEndpoint
 from opencode_memory.server.tool_calls import ToolCalls
-from opencode_memory.text.json_values import to_json
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from opencode_memory.server.client_project import Described
     from opencode_memory.server.server_state import ServerState
-    from opencode_memory.store.reports import Stats
 
 BODY_LIMIT: Final = 4 * 1024 * 1024
-HEALTH: Final = "/health"
 MCP: Final = "/mcp"
 PLUGGED_MCP: Final = "/mcp/opencode"
 """The MCP endpoint for an OpenCode with the plugin: only the tools that the plugin does not replace."""
-_OPEN_AFTER_FAILURE: Final = frozenset({HEALTH, "/stats", "/metrics", HANDOVER_PATH})
+_OPEN_AFTER_FAILURE: Final = frozenset({HEALTH, STATS, METRICS, HANDOVER_PATH})
 """Paths that still answer after a task of the server has failed, so that a monitor and the next server can use them."""
-_PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, "/stats", "/metrics", DELEGATE, LOOPS_PATH, TERMINAL})
+_PATHS: Final = frozenset({MCP, PLUGGED_MCP, HEALTH, STATS, METRICS, DELEGATE, LOOPS_PATH, TERMINAL})
 
 
 def build_app(
@@ -85,30 +76,98 @@ def build_app(
         adopted: The sessions of the server that this one replaces, by path.
         on_complete: Called when all modules are imported that most clients need.
     """
-    config = state.config.server
-    endpoints = {
+    in_flight = InFlight()
+    endpoints = _build_endpoints(state, metrics, token=token, adopted=adopted, in_flight=in_flight)
+    metrics.add_gauge("mcp_sessions", "Known MCP sessions.", endpoints.count_sessions)
+    metrics.add_gauge("plugins", "Connected OpenCode plugins.", lambda: endpoints.bridge.plugins)
+    monitoring = Monitoring(state, metrics, bridge=endpoints.bridge, count_sessions=endpoints.count_sessions)
+    app: ASGIApp = _build_routes(state, endpoints, monitoring, token=token, on_complete=on_complete)
+    app = _guard(app, state, metrics, endpoints, host=host, key=key, token=token)
+    return WebApp(app, metrics, endpoints.drain, endpoints.handover, in_flight)
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoints:
+    """The endpoints that keep connections or sessions.
+
+    Attributes:
+        mcp: The MCP endpoints, by path.
+        bridge: The endpoint of OpenCode's plugins.
+        stdio: The endpoint of ``serve --stdio``.
+        handover: Hands over to a newer server.
+    """
+
+    mcp: Mapping[str, McpEndpoint]
+    bridge: Bridge
+    stdio: StdioEndpoint
+    handover: Handover
+
+    def count_sessions(self) -> int:
+        """Count the known MCP sessions."""
+        return sum(endpoint.sessions for endpoint in self.mcp.values())
+
+    def knows_session(self, session: str) -> bool:
+        """Return whether an MCP session is known."""
+        return any(endpoint.knows(session) for endpoint in self.mcp.values())
+
+    async def wait_complete(self) -> bool:
+        """Wait until the MCP SDK is imported; return whether it is."""
+        return await _wait_complete(self.mcp)
+
+    async def leave(self) -> None:
+        """End the connections of plugins and of ``serve --stdio``."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.bridge.leave)
+            tasks.start_soon(self.stdio.leave)
+
+    async def drain(self) -> None:
+        """Refuse new calls, and wait until running calls are answered."""
+        async with anyio.create_task_group() as tasks:
+            for endpoint in self.mcp.values():
+                tasks.start_soon(endpoint.drain)
+
+
+def _build_endpoints(
+    state: ServerState, metrics: Metrics, *, token: str, adopted: Mapping[str, Described], in_flight: InFlight
+) -> _Endpoints:
+    mcp = {
         MCP: _build_endpoint(ToolCalls(state), adopted.get(MCP, {})),
         PLUGGED_MCP: _build_endpoint(ToolCalls(state, plugged=True), adopted.get(PLUGGED_MCP, {})),
     }
-    metrics.add_gauge("mcp_sessions", "Known MCP sessions.", lambda: _count_sessions(endpoints))
     bridge = Bridge(state, token=token, on_refused=metrics.refuse)
-    metrics.add_gauge("plugins", "Connected OpenCode plugins.", lambda: bridge.plugins)
-    stdio = StdioEndpoint(
-        state, token=token, on_refused=metrics.refuse, wait_for_sdk=partial(_wait_complete, endpoints)
-    )
-    in_flight = InFlight()
+    stdio = StdioEndpoint(state, token=token, on_refused=metrics.refuse, wait_for_sdk=partial(_wait_complete, mcp))
 
     async def settle() -> None:
         async with anyio.create_task_group() as tasks:
             for wait in (in_flight.wait_idle, bridge.leave, stdio.leave):
                 tasks.start_soon(wait)
 
-    handover = Handover(
-        token, settle=settle, describe=lambda: {path: one.describe_sessions() for path, one in endpoints.items()}
-    )
-    app: ASGIApp = _build_routes(
-        state, metrics, endpoints, bridge, stdio, handover, token=token, on_complete=on_complete
-    )
+    def describe() -> dict[str, Described]:
+        return {path: endpoint.describe_sessions() for path, endpoint in mcp.items()}
+
+    return _Endpoints(mcp, bridge, stdio, Handover(token, settle=settle, describe=describe))
+
+
+def _build_endpoint(calls: ToolCalls, adopted: Described) -> McpEndpoint:
+    return McpEndpoint(calls, LateSdk(partial(load_sessions, calls, body_limit=BODY_LIMIT)), adopted)
+
+
+async def _wait_complete(mcp: Mapping[str, McpEndpoint]) -> bool:
+    return all([await endpoint.wait_complete() for endpoint in mcp.values()])
+
+
+def _guard(
+    app: ASGIApp,
+    state: ServerState,
+    metrics: Metrics,
+    endpoints: _Endpoints,
+    *,
+    host: str,
+    key: str | None,
+    token: str,
+) -> ASGIApp:
+    """Put the guards in front of the routes. A request passes the last one first."""
+    config = state.config.server
     app = state.tasks.guard(app, open_paths=_OPEN_AFTER_FAILURE)
     app = BodyLimit(app, limit=BODY_LIMIT, on_refused=metrics.refuse)
     if key is not None:
@@ -118,101 +177,37 @@ def build_app(
     app = RateLimit(
         app,
         per_minute=config.rate_limit,
-        known_session=lambda session: any(endpoint.knows(session) for endpoint in endpoints.values()),
+        known_session=endpoints.knows_session,
         clock=time.monotonic,
         on_refused=metrics.refuse,
         exempt=frozenset({HEALTH}),
     )
-    app = Fence(
+    return Fence(
         app,
         hosts=default_hosts(host) | frozenset(config.allowed_hosts),
         origins=default_origins(host) | frozenset(config.allowed_origins),
         on_refused=metrics.refuse,
     )
-    return WebApp(app, metrics, lambda: _drain(endpoints), handover, in_flight)
-
-
-def _build_endpoint(calls: ToolCalls, adopted: Described) -> McpEndpoint:
-    return McpEndpoint(calls, LateSdk(partial(load_sessions, calls, body_limit=BODY_LIMIT)), adopted)
-
-
-def _count_sessions(endpoints: Mapping[str, McpEndpoint]) -> int:
-    return sum(endpoint.sessions for endpoint in endpoints.values())
-
-
-async def _wait_complete(endpoints: Mapping[str, McpEndpoint]) -> bool:
-    return all([await endpoint.wait_complete() for endpoint in endpoints.values()])
-
-
-async def _drain(endpoints: Mapping[str, McpEndpoint]) -> None:
-    async with anyio.create_task_group() as tasks:
-        for endpoint in endpoints.values():
-            tasks.start_soon(endpoint.drain)
 
 
 def _build_routes(
     state: ServerState,
-    metrics: Metrics,
-    endpoints: Mapping[str, McpEndpoint],
-    bridge: Bridge,
-    stdio: StdioEndpoint,
-    handover: Handover,
+    endpoints: _Endpoints,
+    monitoring: Monitoring,
     *,
     token: str,
     on_complete: Callable[[], None],
 ) -> Starlette:
-    begun, version = time.monotonic(), opencode_memory.__version__
-
-    async def health(_: Request) -> Response:
-        current = await anyio.to_thread.run_sync(state.health)
-        body = {
-            "server": NAME,
-            "version": version,
-            "status": current.status,
-            "task_failed": state.tasks.have_failed,
-            "problems": list(current.problems),
-            "notes": list(current.notes),
-            "pid": os.getpid(),
-            "uptime_seconds": round(time.monotonic() - begun),
-        }
-        return JSONResponse(body, status_code=200 if current.ok else UNAVAILABLE)
-
-    async def stats(_: Request) -> Response:
-        def read() -> Any:
-            current = state.health()
-            return to_json(
-                {
-                    "store": _read_stats(state),
-                    "background": current.background,
-                    "problems": current.problems,
-                    "notes": current.notes,
-                    "mcp_sessions": _count_sessions(endpoints),
-                    "plugins": bridge.plugins,
-                    "plugin_versions": bridge.plugin_versions,
-                }
-            )
-
-        return JSONResponse(await anyio.to_thread.run_sync(read))
-
-    async def read_metrics(_: Request) -> Response:
-        def read() -> bytes:
-            return metrics.read(_read_stats(state), healthy=state.health().ok)
-
-        return Response(await anyio.to_thread.run_sync(read), media_type=CONTENT_TYPE)
+    bridge = endpoints.bridge
 
     async def report_complete() -> None:
-        if await _wait_complete(endpoints):
+        if await endpoints.wait_complete():
             on_complete()
-
-    async def leave() -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bridge.leave)
-            tasks.start_soon(stdio.leave)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with state.tasks.watch(leave), AsyncExitStack() as running:
-            for endpoint in endpoints.values():
+        async with state.tasks.watch(endpoints.leave), AsyncExitStack() as running:
+            for endpoint in endpoints.mcp.values():
                 await running.enter_async_context(endpoint.running())
             tasks = await running.enter_async_context(anyio.create_task_group())
             tasks.start_soon(bridge.loops.serve)
@@ -222,34 +217,21 @@ def _build_routes(
             bridge.learning.close()
             tasks.cancel_scope.cancel()
 
+    terminal = TerminalEndpoint(state, token=token, find_outdated=bridge.find_outdated)
     return Starlette(
         routes=[
-            *(Route(path, endpoint=endpoint) for path, endpoint in endpoints.items()),
-            Route(HEALTH, health),
-            Route("/stats", stats),
-            Route("/metrics", read_metrics),
+            *(Route(path, endpoint=endpoint) for path, endpoint in endpoints.mcp.items()),
+            *monitoring.routes(),
             Route(DELEGATE, Delegation(state, token=token).handle, methods=["POST"]),
-            Route(HANDOVER_PATH, handover.handle, methods=["POST"]),
+            Route(HANDOVER_PATH, endpoints.handover.handle, methods=["POST"]),
             Route(LOOPS_PATH, LoopsEndpoint(state, bridge.loops, token=token).handle, methods=["GET", "POST"]),
             WebSocketRoute(BRIDGE, bridge.serve),
-            WebSocketRoute(STDIO_PATH, stdio.serve),
-            Route(
-                TERMINAL,
-                TerminalEndpoint(state, token=token, find_outdated=bridge.find_outdated).handle,
-                methods=["GET", "POST"],
-            ),
+            WebSocketRoute(STDIO_PATH, endpoints.stdio.serve),
+            Route(TERMINAL, terminal.handle, methods=["GET", "POST"]),
             Mount(PAGES, app=LateSite(state, token)),
         ],
         lifespan=lifespan,
     )
-
-
-def _read_stats(state: ServerState) -> Stats | None:
-    """Return statistics of the store; None if it cannot be read, so that the other numbers are still available."""
-    try:
-        return state.store.stats()
-    except OpencodeMemoryError:
-        return None
 
 
 class WebApp:
