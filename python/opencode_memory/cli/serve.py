@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,30 +12,16 @@ import opencode_memory
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
+from opencode_memory.cli.serve_request import ServeRequest
 from opencode_memory.config.load import Config
 from opencode_memory.config.sections import Tools
 from opencode_memory.errors import ConfigError
-from opencode_memory.platform import system
 
 if TYPE_CHECKING:
     from opencode_memory.resident.relay import ResidentLink
-    from opencode_memory.server.server_state import Operation
     from opencode_memory.store.memory_store import MemoryStore
     from opencode_memory.worker.duty import Duty
     from opencode_memory.worker.learning_duties import LearningDuties
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeRequest:
-    """Options of the server; None means the value of the configuration."""
-
-    stdio: bool
-    host: str | None
-    port: int | None
-    tools: str | None
-    with_worker: bool
-    detached: bool = False
-    inherited: str | None = None
 
 
 @command("serve")
@@ -100,6 +83,8 @@ def serve(
         from opencode_memory.server.start_settings import start_settings  # noqa: PLC0415  servers only
 
         with start_settings() as end_start:
+            from opencode_memory.cli.serve_http import serve_all  # noqa: PLC0415  servers only
+
             serve_all(run, config, request, on_complete=end_start)
     return DONE
 
@@ -143,124 +128,6 @@ def _relay(run: Invocation, config: Config) -> bool:
 
     relay_standard_streams(link, lambda: find() or start_child(config, run.folder))
     return True
-
-
-def serve_all(run: Invocation, config: Config, request: ServeRequest, *, on_complete: Callable[[], None]) -> None:
-    """Serve all clients over HTTP until a signal stops the server.
-
-    Args:
-        run: The invocation of the command.
-        config: The configuration with the options of the request.
-        request: The options of the server.
-        on_complete: Called when the server has imported its modules.
-    """
-    from opencode_memory._core import limit_arenas  # noqa: PLC0415  a relay needs no engine
-    from opencode_memory.cli.log import start_log  # noqa: PLC0415  servers only
-    from opencode_memory.config.opencode_manager import log_notices, migrate  # noqa: PLC0415  servers only
-    from opencode_memory.server.listening import bind, decide_access  # noqa: PLC0415  servers only
-    from opencode_memory.server.metrics import Metrics  # noqa: PLC0415  servers only
-    from opencode_memory.server.server_state import Background, ServerState  # noqa: PLC0415  servers only
-    from opencode_memory.server.warm_up import WarmUp  # noqa: PLC0415  servers only
-    from opencode_memory.service.port_holder import explain_incumbent, find_incumbent  # noqa: PLC0415  servers only
-    from opencode_memory.service.server_record import (  # noqa: PLC0415  servers only
-        ServerRecord,
-        hold_record,
-        refuse_second_server,
-    )
-    from opencode_memory.worker.supervisor import Supervisor  # noqa: PLC0415  servers only
-
-    limit_arenas()
-    start_log(config.server)
-    migrate(config.environment)
-    log_notices(config.notices)
-    run.check_data_dir()
-    system().make_folder(config.data_dir)
-    # Check before binding, because the port of the first server gives a less useful error.
-    refuse_second_server(config.data_dir)
-    access = decide_access(config.server.host, config.server.api_key, config.data_dir)
-    adopted: dict[str, Any] = {}
-    if request.inherited is not None:
-        from opencode_memory.server.takeover import Inherited  # noqa: PLC0415  only after an older server
-
-        listening, adopted = Inherited.parse(request.inherited).open()
-    else:
-        listening = bind(config.server.host, config.server.port)
-    port = listening.getsockname()[1]
-    record = ServerRecord(
-        pid=os.getpid(),
-        host=config.server.host,
-        port=port,
-        version=opencode_memory.__version__,
-        detached=request.detached,
-    )
-    metrics, warming = Metrics(), WarmUp()
-    command = [
-        sys.executable,
-        "-m",
-        "opencode_memory.cli",
-        "worker",
-        "--supervised",
-        "--data-dir",
-        str(config.data_dir),
-    ]
-    # The worker starts last: until the first answer, it would compete with the server for the processor.
-    supervisor = Supervisor(command, on_start=metrics.worker_starts.inc, wait_first=warming.join)
-    is_read_only = run.is_read_only()
-    with_worker = request.with_worker and not is_read_only
-    background = Background(supervisor.describe, supervisor.problems, supervisor.wake)
-    if request.detached:
-        # A server of a service or of a terminal learns as long as it runs. The plugin's own needs a plugin.
-        background = replace(background, let_learn=supervisor.let_learn)
-    if not with_worker:
-        background = Background(describe=lambda: "none, the store is read-only" if is_read_only else "left to others")
-
-    def ready() -> None:
-        if with_worker:
-            supervisor.start()
-        run.out.note(f"opencode-memory serves http://{config.server.host}:{port}/mcp from {config.data_dir}")
-        if (found := find_incumbent(config.environment)) is not None:
-            run.out.note(explain_incumbent(found, port=port))
-
-    # The worker embeds and indexes, so that this process stays responsive to its clients.
-    with (
-        listening,
-        # Without a record, a read-only store may have several servers. None of them writes.
-        nullcontext() if is_read_only else hold_record(config.data_dir, record),
-        run.open_unbound_store(actor="agent", background=False) as store,
-    ):
-        state = ServerState(store, config, metrics, background, operations=operations(config))
-        with warming.running(state):
-            from opencode_memory.server.http import serve_http  # noqa: PLC0415  loads for long, so the model loads beside it
-
-            try:
-                serve_http(
-                    state,
-                    metrics,
-                    listening,
-                    access=access,
-                    adopted=adopted,
-                    on_ready=ready,
-                    on_complete=on_complete,
-                    # The next `serve --detach` replaces a server in the background. Others have a manager, or a reader.
-                    ends_after_failure=not request.detached,
-                )
-            finally:
-                supervisor.close()
-
-
-def operations(config: Config) -> dict[str, Operation]:
-    """Return the operations that commands may delegate to the server."""
-    from opencode_memory.cli.delegation import CHECK, serve_command  # noqa: PLC0415  servers only
-    from opencode_memory.cli.recall_request import OPERATION  # noqa: PLC0415  servers only
-
-    return {CHECK: lambda _store, _request: {}, OPERATION: serve_command(config, _answer_recall)}
-
-
-def _answer_recall(run: Invocation, fields: Mapping[str, Any]) -> int:
-    from opencode_memory.cli.recall_answer import print_answer  # noqa: PLC0415  not needed to start
-    from opencode_memory.cli.recall_request import read_request  # noqa: PLC0415  not needed to start
-
-    return print_answer(run, read_request(fields))
 
 
 @command("worker")
