@@ -311,7 +311,7 @@ def test_edit_of_unknown_author_is_neither_applied_nor_lost(scene: Scene) -> Non
     before = scene.text()
     for _ in range(2):
         report = scene.sync()
-        assert "cannot be told by whom" in problem_of(report)
+        assert "memory-file --mine" in problem_of(report)
         assert scene.text() == before
     assert PREFERENCE in scene.active()
     assert contents(scene.sync(changed_by=ChangedBy.PERSON).edited) == ["Use bun, not npm"]

@@ -21,9 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRequest:
-    """Whether to create a missing file, and whether to write at all."""
+    """Options of a synchronization.
+
+    Attributes:
+        create: Whether to create a missing file.
+        mine: Whether all changes are the user's, also those that came with git.
+        dry_run: Whether nothing is written.
+    """
 
     create: bool
+    mine: bool
     dry_run: bool
 
 
@@ -31,15 +38,16 @@ class FileRequest:
 @click.option(
     "--create", is_flag=True, help="Create the file if it does not exist. With memory_file = ask, this is your consent."
 )
+@click.option("--mine", is_flag=True, help="All changes of the file are yours, also those that came with git.")
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing.")
-def memory_file(run: Invocation, *, create: bool, dry_run: bool) -> int:
+def memory_file(run: Invocation, *, create: bool, mine: bool, dry_run: bool) -> int:
     """Import your changes of .opencode/MEMORY.md into the store, and update the file."""
-    return sync_file(run, FileRequest(create=create, dry_run=dry_run))
+    return sync_file(run, FileRequest(create=create, mine=mine, dry_run=dry_run))
 
 
 def sync_file(run: Invocation, request: FileRequest) -> int:
     """Synchronize the file and the store, and print the changes."""
-    from opencode_memory.memory_file import sync  # noqa: PLC0415  only here
+    from opencode_memory.memory_file import ChangedBy, sync  # noqa: PLC0415  only here
 
     top = run.work_tree or run.folder
     # A user who runs this command has consented to reading the file.
@@ -56,6 +64,7 @@ def sync_file(run: Invocation, request: FileRequest) -> int:
             at=run.started_at,
             create=request.create,
             dry_run=request.dry_run,
+            changed_by=ChangedBy.PERSON if request.mine else None,
             environment=run.config.environment,
         )
     if run.out.as_json:

@@ -140,7 +140,7 @@ def sync(
     if max_lines < FEWEST_LINES:
         return place.left_alone(f"{max_lines} lines leave no room for a memory; allow at least {FEWEST_LINES}, or 0")
     if repository is not None and (operation := unfinished_operation(repository)) is not None:
-        return place.left_alone(f"{operation} is under way; its end is waited for")
+        return place.left_alone(f"{operation} is under way; the file is synchronized after its end")
     try:
         found = disk.read(work_tree)
         frame = NEW if found is None else read_frame(found.data)
@@ -148,14 +148,18 @@ def sync(
         return place.left_alone(error)
     if frame.body is None and not create:
         if found is not None and last is not None:
-            return place.left_alone("its managed part was removed; say that it may be created to have it again")
+            return place.left_alone(
+                "its managed part was removed; `opencode-memory memory-file --create` adds it again"
+            )
         if wanted is Mode.ASK:
             return place.report(Outcome.CONSENT_NEEDED)
     done = Done()
     foreign: tuple[str, ...] = ()
     if frame.body is not None:
         if len(frame.body) > _MOST_READ:
-            return place.left_alone(f"its managed part has {len(frame.body):,} lines; take most of them out")
+            return place.left_alone(
+                f"its managed part has {len(frame.body):,} lines, more than {_MOST_READ:,}; remove most of them"
+            )
         memories = known_memories(store, frame.body, last, project=project, with_global=with_global, at=at)
         changes = diff_part(frame.body, memories)
         origin = find_origin(
@@ -220,14 +224,14 @@ def _objection(origin: Origin) -> str | None:
     """Return why changes of other authors cannot be ignored for now; None if they can."""
     if origin.is_unsaved:
         return (
-            "it was changed, and it cannot be told by whom; say that the changes are yours, or take them back, so that "
-            "no text is lost"
+            "it is unknown who changed it; run `opencode-memory memory-file --mine` if the changes are yours, or take "
+            "them back"
         )
     additions = sum(change.kind is Kind.ADD for change in origin.others)
     if additions > _MOST_PROPOSED:
         return (
-            f"{additions:,} new bullets came from elsewhere, more than anybody reviews; take some out, or say that the "
-            "changes are yours"
+            f"{additions:,} new bullets came from elsewhere, more than {_MOST_PROPOSED}; remove some, or run "
+            "`opencode-memory memory-file --mine` if they are yours"
         )
     return None
 

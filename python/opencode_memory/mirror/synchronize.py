@@ -110,7 +110,7 @@ def sync(
         store = store.for_project(None)
     left_alone = MirrorReport(path=place.path, project=place.project, dry_run=dry_run)
     if place.repository is not None and (operation := unfinished_operation(place.repository)) is not None:
-        return replace(left_alone, problem=f"{operation} is under way; its end is waited for")
+        return replace(left_alone, problem=f"{operation} is under way; the folder is synchronized after its end")
     head = NO_REPOSITORY if place.repository is None else read_head(place.repository)
     with nullcontext() if dry_run else locked(store.data_dir, place):
         record = read_record(store.data_dir, place)
@@ -199,7 +199,7 @@ def _apply_changes(
     added = sum(change.kind is Kind.ADD and change.name in others for change in clear)
     if added > _MOST_PROPOSED:
         run.problem = (
-            f"{added:,} new files did not come from you here, more than anybody reviews; take most of them out, or run "
+            f"{added:,} new files did not come from you here, more than {_MOST_PROPOSED}; remove most of them, or run "
             "`opencode-memory files sync --mine` if they are yours"
         )
         return
