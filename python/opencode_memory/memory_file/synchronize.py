@@ -71,7 +71,7 @@ class _Place:
         """Report an outcome."""
         return MemoryFileReport(path=self.work_tree / RELATIVE, outcome=outcome, problem=problem)
 
-    def left_alone(self, problem: object) -> MemoryFileReport:
+    def leave_alone(self, problem: object) -> MemoryFileReport:
         """Report that the file was left alone."""
         return self.report(Outcome.LEFT_ALONE, f"{RELATIVE} was left alone: {problem}")
 
@@ -138,81 +138,106 @@ def sync(
     if wanted is Mode.OFF or max_lines == 0:
         return place.report(Outcome.OFF)
     if max_lines < FEWEST_LINES:
-        return place.left_alone(f"{max_lines} lines leave no room for a memory; allow at least {FEWEST_LINES}, or 0")
+        return place.leave_alone(f"{max_lines} lines leave no room for a memory; allow at least {FEWEST_LINES}, or 0")
     if repository is not None and (operation := unfinished_operation(repository)) is not None:
-        return place.left_alone(f"{operation} is under way; the file is synchronized after its end")
+        return place.leave_alone(f"{operation} is under way; the file is synchronized after its end")
     try:
         found = disk.read(work_tree)
         frame = NEW if found is None else read_frame(found.data)
     except (ConflictError, StorageError) as error:
-        return place.left_alone(error)
+        return place.leave_alone(error)
     if frame.body is None and not create:
         if found is not None and last is not None:
-            return place.left_alone(
+            return place.leave_alone(
                 "its managed part was removed; `opencode-memory memory-file --create` adds it again"
             )
         if wanted is Mode.ASK:
             return place.report(Outcome.CONSENT_NEEDED)
-    done = Done()
-    foreign: tuple[str, ...] = ()
-    if frame.body is not None:
-        if len(frame.body) > _MOST_READ:
-            return place.left_alone(
-                f"its managed part has {len(frame.body):,} lines, more than {_MOST_READ:,}; remove most of them"
-            )
-        memories = known_memories(store, frame.body, last, project=project, with_global=with_global, at=at)
-        changes = diff_part(frame.body, memories)
-        origin = find_origin(
-            changes,
-            frame,
-            last=last,
-            head=head,
-            versions=lambda: place.versions(environment),
-            changed_by=changed_by,
-        )
-        if (objection := _objection(origin)) is not None:
-            return place.left_alone(objection)
-        done = apply_changes(store, origin.own, memories_of(memories.values()), project=project, dry_run=dry_run)
-        propose(store, origin.others, done, project=project, dry_run=dry_run)
-        foreign = changes.foreign
-    body = place.body(min(max_lines, _MOST_SHOWN), done)
+    applied = _apply(place, frame, changed_by=changed_by, environment=environment, dry_run=dry_run)
+    if isinstance(applied, str):
+        return place.leave_alone(applied)
+    body = place.body(min(max_lines, _MOST_SHOWN), applied.done)
     if found is None and not body.shown and not create:
         return place.report(Outcome.UNCHANGED)
-    report = replace(
-        place.report(Outcome.UNCHANGED),
-        added=tuple(done.added),
-        edited=tuple(done.edited),
-        archived=tuple(done.archived),
-        restored=tuple(done.restored),
-        proposed=tuple(done.proposed),
-        unclear=tuple(done.unclear),
-        shown=len(body.shown),
-        moved_out=len(foreign),
+    return _write(place, frame, found, body, applied, dry_run=dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Applied:
+    """The changes of a file that were applied or proposed.
+
+    Attributes:
+        done: The changes.
+        foreign: Lines of the managed part that are no bullets; they move out of it.
+    """
+
+    done: Done
+    foreign: Sequence[str]
+
+    def report_at(self, place: _Place, body: Body) -> MemoryFileReport:
+        """Report the changes, without a written file."""
+        done = self.done
+        return replace(
+            place.report(Outcome.UNCHANGED),
+            added=tuple(done.added),
+            edited=tuple(done.edited),
+            archived=tuple(done.archived),
+            restored=tuple(done.restored),
+            proposed=tuple(done.proposed),
+            unclear=tuple(done.unclear),
+            shown=len(body.shown),
+            moved_out=len(self.foreign),
+        )
+
+
+def _apply(
+    place: _Place,
+    frame: Frame,
+    *,
+    changed_by: ChangedBy | None,
+    environment: Mapping[str, str],
+    dry_run: bool,
+) -> _Applied | str:
+    """Apply the user's changes, and propose those of other authors. Return why if none may be made."""
+    done = Done()
+    if frame.body is None:
+        return _Applied(done, ())
+    if len(frame.body) > _MOST_READ:
+        return f"its managed part has {len(frame.body):,} lines, more than {_MOST_READ:,}; remove most of them"
+    store, project = place.store, place.project
+    memories = known_memories(
+        store, frame.body, place.last, project=project, with_global=place.with_global, at=place.at
     )
-    return _write(place, frame, found, body, foreign, report, done, dry_run=dry_run)
+    changes = diff_part(frame.body, memories)
+    origin = find_origin(
+        changes,
+        frame,
+        last=place.last,
+        head=place.head,
+        versions=lambda: place.versions(environment),
+        changed_by=changed_by,
+    )
+    if (objection := _find_objection(origin)) is not None:
+        return objection
+    done = apply_changes(store, origin.own, memories_of(memories.values()), project=project, dry_run=dry_run)
+    propose(store, origin.others, done, project=project, dry_run=dry_run)
+    return _Applied(done, changes.foreign)
 
 
 def _write(
-    place: _Place,
-    frame: Frame,
-    found: Found | None,
-    body: Body,
-    foreign: Sequence[str],
-    report: MemoryFileReport,
-    done: Done,
-    *,
-    dry_run: bool,
+    place: _Place, frame: Frame, found: Found | None, body: Body, applied: _Applied, *, dry_run: bool
 ) -> MemoryFileReport:
     """Write the file if its content changes, and record the written version."""
-    data = frame.with_body(body.lines, foreign)
+    report = applied.report_at(place, body)
+    data = frame.with_body(body.lines, applied.foreign)
     is_same = found is not None and found.data == data
     if dry_run:
-        return report if is_same and done.is_nothing else replace(report, outcome=Outcome.WOULD_WRITE)
+        return report if is_same and applied.done.is_nothing else replace(report, outcome=Outcome.WOULD_WRITE)
     if not is_same:
         try:
             disk.write(place.work_tree, data, before=found, at=place.at)
         except (ConflictError, StorageError) as error:
-            problem = place.left_alone(error).problem
+            problem = place.leave_alone(error).problem
             return replace(report, outcome=Outcome.LEFT_ALONE, moved_out=0, problem=problem)
         report = replace(report, outcome=Outcome.WRITTEN)
     last = LastWritten(fingerprint=fingerprint(body.lines), head=place.head, shown=body.shown)
@@ -220,7 +245,7 @@ def _write(
     return report
 
 
-def _objection(origin: Origin) -> str | None:
+def _find_objection(origin: Origin) -> str | None:
     """Return why changes of other authors cannot be ignored for now; None if they can."""
     if origin.is_unsaved:
         return (
