@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from opencode_memory.config.sections import BriefConfig, InjectionConfig
+    from opencode_memory.models import Turn
     from opencode_memory.store.memory_store import MemoryStore
 
 FOUND: Final = "Found for this message:"
@@ -108,33 +109,18 @@ def decide(
     found = _find(store, request, hits, config.max_results, in_sight)
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
     has_brief = any(decision.about.get("brief") for decision in seen)
-    # Without a summary, earlier messages are out of sight because the user has undone them.
-    before = find_found_before(past) if request.summary else ()
     begins = NO_BRIEF
     if not has_brief:
-        wanted = Wanted(
-            project=request.project,
-            # In the order of the hits, because the brief also serves later messages about the same part of the project.
-            near={hit.memory.id: 1 - place / POOL for place, hit in enumerate(hits)},
-            query=query_of(request.text) or query_of(request.summary),
-            known=in_sight,
-            found_before=before,
-            loaded=read_statements(request.find_loaded()),
-            session=request.session,
-            visible=request.visible,
-            stored=request.stored,
-        )
+        wanted = _want(request, hits, past, in_sight)
         beside = Group(FOUND, found.memories, before=found.before)
         tokens = brief.subagent_tokens if request.is_subagent else brief.max_tokens
         begins = _brief(store, wanted, beside, tokens=tokens, room=budget, count=cache(count), at=at)
     in_full = {memory.id for memory in begins.full}
-    group = Group(FOUND, tuple(memory for memory in found.memories if memory.id not in in_full), before=found.before)
-    further = _group_further(found, begins, seen) if group.memories else None
-    quote = None
-    is_first = not any(decision.message in request.visible for decision in past)
-    if config.quotes and is_first and not (found.hits or request.is_subagent):
-        quote = find_quote(store, request.text, session=request.session, project=request.project)
-    groups = [group if quote is None else quote_group(quote, at=at), *([] if further is None else [further])]
+    memories = tuple(memory for memory in found.memories if memory.id not in in_full)
+    quote = _find_quote(store, request, past) if config.quotes and not found.hits else None
+    groups = [Group(FOUND, memories, before=found.before) if quote is None else quote_group(quote, at=at)]
+    if memories:
+        groups.append(_group_further(found, begins, seen))
     if begins.lines:
         block = render_brief(begins, groups, max_tokens=budget, count=count, at=at)
     else:
@@ -217,6 +203,30 @@ def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, 
         before={hit.memory.id: before for hit, before in folded},
         further=tuple(hit for hit in further if may_show(hit) and not is_wrong(useful.get(hit.memory.id))),
     )
+
+
+def _want(request: Request, hits: Sequence[Hit], past: Sequence[Decision], in_sight: InSight) -> Wanted:
+    """Return what the brief of a message is to show first, and what it leaves out."""
+    return Wanted(
+        project=request.project,
+        # In the order of the hits, because the brief also serves later messages about the same part of the project.
+        near={hit.memory.id: 1 - place / POOL for place, hit in enumerate(hits)},
+        query=query_of(request.text) or query_of(request.summary),
+        known=in_sight,
+        # Without a summary, earlier messages are out of sight because the user has undone them.
+        found_before=find_found_before(past) if request.summary else (),
+        loaded=read_statements(request.find_loaded()),
+        session=request.session,
+        visible=request.visible,
+        stored=request.stored,
+    )
+
+
+def _find_quote(store: MemoryStore, request: Request, past: Sequence[Decision]) -> Turn | None:
+    """Find what the user said in an earlier session; only for the first message of a session of the user."""
+    if request.is_subagent or any(decision.message in request.visible for decision in past):
+        return None
+    return find_quote(store, request.text, session=request.session, project=request.project)
 
 
 def _group_further(found: _Found, begins: Brief, seen: Sequence[Decision]) -> Group:
