@@ -12,7 +12,7 @@ import pytest
 
 import opencode_memory
 from opencode_memory.context.brief import Brief, build_brief, render_brief
-from opencode_memory.context.brief_entries import Wanted
+from opencode_memory.context.brief_entries import BriefRequest
 from opencode_memory.context.entry import HEADLINES
 from opencode_memory.context.loaded_text import read_statements
 from opencode_memory.models import Category
@@ -20,7 +20,7 @@ from opencode_memory.store.memory_store import MemoryStore
 
 NOW = datetime(2026, 5, 4, tzinfo=UTC)
 PROJECT = "example.com/harbor"
-WANTED = Wanted(project=PROJECT)
+REQUEST = BriefRequest(project=PROJECT)
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def remember(store: MemoryStore, content: str, category: str = "fact", *, days: 
     return store.remember(content, category=category, **fields).id
 
 
-def brief(store: MemoryStore, wanted: Wanted = WANTED, *, budget: int = 1_000) -> Brief:
-    return build_brief(store, wanted, budget=budget, count=count, at=NOW)
+def brief(store: MemoryStore, request: BriefRequest = REQUEST, *, budget: int = 1_000) -> Brief:
+    return build_brief(store, request, budget=budget, count=count, at=NOW)
 
 
 def test_groups_stand_in_their_order(store: MemoryStore) -> None:
@@ -78,8 +78,8 @@ def test_summary_is_shown_only_with_what_it_leaves_open(store: MemoryStore) -> N
     remember(store, "Done: the gate\nOpen: nothing fails now", "conversation", topic="session:ses_2", days=1)
     assert brief(store).lines == ("Left open in the last session:", "- nothing fails now (1 d ago)")
     # Session 2 began after session 1, and its own summary says what is left.
-    assert brief(store, replace(WANTED, session="ses_2")).lines == ()
-    assert brief(store, replace(WANTED, session="ses_1")).lines == brief(store).lines
+    assert brief(store, replace(REQUEST, session="ses_2")).lines == ()
+    assert brief(store, replace(REQUEST, session="ses_1")).lines == brief(store).lines
     # The model does not see the whole summary.
     assert [memory.category for memory in brief(store).headlines] == [Category.CONVERSATION]
 
@@ -111,7 +111,7 @@ def test_pinned_near_and_new_memories_come_first(store: MemoryStore) -> None:
     old = [remember(store, f"Old crane {number} is served by the crew", days=300 + number) for number in range(30)]
     pinned = remember(store, "The pinned crane is served by the crew", days=400, pinned=True)
     new = remember(store, "The new crane is served by the crew", days=1)
-    near = replace(WANTED, near={old[-1]: 0.9})
+    near = replace(REQUEST, near={old[-1]: 0.9})
     shown = brief(store, near, budget=90).groups["others"]
     assert list(shown[:3]) == [old[-1], pinned, new]
 
@@ -122,7 +122,7 @@ def test_rules_compete_by_their_nearness_to_the_message(store: MemoryStore) -> N
     near = remember(store, "Cranes lift containers from ships", "convention", days=300)
     store.indexes.embed_pending()
     assert near not in brief(store, budget=100).groups["habits"]
-    asked = replace(WANTED, query="Which crane unloads the ship?")
+    asked = replace(REQUEST, query="Which crane unloads the ship?")
     assert brief(store, asked, budget=100).groups["habits"][0] == near
     # The place among the hits of the recall for the message counts as well.
     found = dict.fromkeys([memory.id for memory in store.list(project=PROJECT) if memory.id != near], 0.9)
@@ -135,7 +135,7 @@ def test_memories_near_to_the_hits_for_a_message_are_shown_first(store: MemorySt
     remember(store, "Invoices are numbered without gaps", days=300)
     remember(store, "An invoice gets its number from the ledger", days=300)
     far = remember(store, "Changes of the ledger are written by hand", "convention", days=300)
-    asked = replace(WANTED, query="Why does the numbering of invoices have a gap?")
+    asked = replace(REQUEST, query="Why does the numbering of invoices have a gap?")
     assert far not in brief(store, budget=100).groups["habits"]
     assert brief(store, asked, budget=100).groups["habits"][0] == far
 
@@ -144,7 +144,7 @@ def test_message_without_relation_to_any_memory_leaves_the_order_unchanged(store
     for number in range(20):
         used = "convention" if number % 2 else "preference"
         remember(store, f"Crane {number} lifts containers from ships", used, days=20 * number, pinned=number == 15)
-    asked = replace(WANTED, query="What about the walrus?")
+    asked = replace(REQUEST, query="What about the walrus?")
     assert brief(store, asked, budget=100) == brief(store, budget=100)
 
 
@@ -153,20 +153,20 @@ def test_what_earlier_messages_found_is_shown_in_full_and_leads_to_the_rest(stor
         remember(store, f"The phone app asks for permission {number} at its start", days=number)
     found = remember(store, "Invoices are numbered without gaps", days=300)
     linked = remember(store, "Gaps of the ledger are written by hand", days=300)
-    wanted = replace(WANTED, found_before=(found,))
+    request = replace(REQUEST, found_before=(found,))
     assert found not in {memory.id for memory in brief(store, budget=100).full}
-    shown = brief(store, wanted, budget=100)
+    shown = brief(store, request, budget=100)
     assert shown.groups["found"] == (found,)
     assert shown.groups["others"][0] == linked
     assert "Found for earlier messages of this session:" in shown.lines
     # Which memory was found matters more than a message without a subject.
-    assert brief(store, replace(wanted, query="Write the tests"), budget=100).groups["others"][0] == linked
+    assert brief(store, replace(request, query="Write the tests"), budget=100).groups["others"][0] == linked
 
 
 def test_what_earlier_messages_found_is_shown_as_it_was_changed_since(store: MemoryStore) -> None:
     old = remember(store, "The dashboard listens on port 3000", days=9)
     new = remember(store, "The dashboard listens on port 4000")
-    assert brief(store, replace(WANTED, found_before=(old,))).groups["found"] == (new,)
+    assert brief(store, replace(REQUEST, found_before=(old,))).groups["found"] == (new,)
 
 
 def test_what_earlier_messages_found_is_shown_although_many_memories_are_newer(store: MemoryStore) -> None:
@@ -174,7 +174,7 @@ def test_what_earlier_messages_found_is_shown_although_many_memories_are_newer(s
     store.remember_many(
         {"content": f"Crane {number} lifts containers", "project": PROJECT, "time": NOW} for number in range(450)
     )
-    assert brief(store, replace(WANTED, found_before=(found,)), budget=300).groups["found"] == (found,)
+    assert brief(store, replace(REQUEST, found_before=(found,)), budget=300).groups["found"] == (found,)
 
 
 @pytest.mark.parametrize("how", ["archived", "deleted", "expired", "elsewhere"])
@@ -183,7 +183,7 @@ def test_what_earlier_messages_found_is_not_shown_if_it_is_gone(store: MemorySto
     found = remember(store, "Invoices are numbered without gaps", **more)
     if how in ("archived", "deleted"):
         (store.archive if how == "archived" else store.delete)(found)
-    shown = brief(store, replace(WANTED, found_before=(found,)))
+    shown = brief(store, replace(REQUEST, found_before=(found,)))
     assert "found" not in shown.groups
 
 
@@ -191,7 +191,7 @@ def test_what_earlier_messages_found_leaves_room_for_conventions(store: MemorySt
     for number in range(10):
         remember(store, f"Containers of kind {number} are painted by hand", "convention")
     found = [remember(store, f"Crane {number} " + "lifts containers " * 15) for number in range(10)]
-    shown = brief(store, replace(WANTED, found_before=tuple(found)), budget=400)
+    shown = brief(store, replace(REQUEST, found_before=tuple(found)), budget=400)
     assert len(shown.groups["found"]) >= 2
     assert len(shown.groups["habits"]) == 10
 
@@ -200,7 +200,7 @@ def test_nearness_reaches_as_far_as_a_brief_has_places(store: MemoryStore) -> No
     for number in range(100):
         remember(store, f"Phone {1000 + number} rings")
     near = {remember(store, f"The ledger has invoice {number}", days=300) for number in range(20)}
-    shown = brief(store, replace(WANTED, query="How does the ledger keep an invoice?"), budget=200)
+    shown = brief(store, replace(REQUEST, query="How does the ledger keep an invoice?"), budget=200)
     assert near <= {memory.id for memory in (*shown.full, *shown.headlines)}
 
 
@@ -211,7 +211,7 @@ def test_statement_of_a_loaded_file_is_left_out(store: MemoryStore, tmp_path: Pa
     remember(store, "Amounts are kept in cents", "convention")
     # The words are those of the file, but not the statement.
     kept = remember(store, "Use floating point numbers", "convention")
-    shown = brief(store, replace(WANTED, loaded=read_statements([folder / "AGENTS.md"])))
+    shown = brief(store, replace(REQUEST, loaded=read_statements([folder / "AGENTS.md"])))
     assert [memory.id for memory in shown.full] == [kept]
 
 

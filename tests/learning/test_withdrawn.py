@@ -10,7 +10,7 @@ import pytest
 
 import opencode_memory
 from opencode_memory.context.brief import build_brief
-from opencode_memory.context.brief_entries import Wanted
+from opencode_memory.context.brief_entries import BriefRequest
 from opencode_memory.models import Category, Memory, Status
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text import clock
@@ -50,7 +50,7 @@ def test_sentence_is_quoted_below_the_statement(store: MemoryStore) -> None:
     assert quotes(store) == {PNPM: FORGET}
     # A rule in code may be meant, or another statement with the same word. So nothing is replaced.
     assert store.get(pnpm).status is Status.ACTIVE
-    shown = build_brief(store, Wanted(project="app"), budget=500, count=len, at=clock.now())
+    shown = build_brief(store, BriefRequest(project="app"), budget=500, count=len, at=clock.now())
     assert f"- {PUSH}" in shown.lines
     (line,) = (line for line in shown.lines if "pnpm" in line)
     assert line.startswith(f"- {PNPM} (")

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.block import HEAD, NOTHING, Block, Group, fit_groups, frame
-from opencode_memory.context.brief_entries import Wanted, collect_entries
+from opencode_memory.context.brief_entries import BriefRequest, collect_entries
 from opencode_memory.context.entry import FOUND_BEFORE, GROUPS, HEADLINES, OTHERS, Entry
 from opencode_memory.context.headline import (
     FULL_BYTES,
@@ -70,7 +70,7 @@ NO_BRIEF: Final = Brief(lines=(), tokens=0, full=(), headlines=(), omitted=0, gr
 
 def build_brief(
     store: MemoryStore,
-    wanted: Wanted,
+    request: BriefRequest,
     *,
     budget: int,
     count: Callable[[str], int],
@@ -81,13 +81,15 @@ def build_brief(
 
     Args:
         store: The store of the memories.
-        wanted: The project, and what the reader already has.
+        request: The project, and what the reader already has.
         budget: Maximum number of tokens of its lines and their frame.
         count: Counts the tokens of a text.
         at: The current time.
         head: The sentences that will introduce it.
     """
-    return fit_brief(collect_entries(store, wanted, at=at), wanted.lines, budget=budget, count=count, at=at, head=head)
+    return fit_brief(
+        collect_entries(store, request, at=at), request.lines, budget=budget, count=count, at=at, head=head
+    )
 
 
 def fit_brief(

@@ -42,7 +42,7 @@ _RULES: Final = (Category.DIRECTIVE, Category.CONVENTION, Category.PREFERENCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class BriefRequest:
     """The brief that a reader needs.
 
     Attributes:
@@ -72,23 +72,23 @@ class Wanted:
     lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list[Entry]:
+def collect_entries(store: MemoryStore, request: BriefRequest, *, at: datetime) -> list[Entry]:
     """Return the entries of a brief: by group, then by worth."""
-    folded = _fold(store, _read(store, wanted, at), at)
+    folded = _fold(store, _read(store, request, at), at)
     before = {fold.memory.id: fold.before for fold in folded}
-    memories = [fold.memory for fold in folded if _may_show(fold.memory, wanted)]
+    memories = [fold.memory for fold in folded if _may_show(fold.memory, request)]
     useful = store.ledger.usefulness([memory.id for memory in memories])
     memories = [
         memory for memory in memories if memory.category is Category.DIRECTIVE or not is_wrong(useful.get(memory.id))
     ]
-    repeated = _find_repeated(store, wanted.project, memories)
-    found_before = frozenset(wanted.found_before)
+    repeated = _find_repeated(store, request.project, memories)
+    found_before = frozenset(request.found_before)
     found = {
         memory.id
         for memory in memories
         if not found_before.isdisjoint((memory.id, *(old.id for old in before[memory.id])))
     }
-    near = _measure_nearness(store, wanted, memories, found)
+    near = _measure_nearness(store, request, memories, found)
     newest = {
         memory.id
         for category, most in ((Category.DECISION, _NEWEST_DECISIONS), (Category.PLAN, _NEWEST_PLANS))
@@ -100,7 +100,7 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
             group=_group(
                 memory,
                 before[memory.id],
-                wanted,
+                request,
                 is_newest=memory.id in newest,
                 is_repeated=memory.id in repeated,
                 was_found=memory.id in found,
@@ -111,16 +111,16 @@ def collect_entries(store: MemoryStore, wanted: Wanted, *, at: datetime) -> list
         )
         for memory in memories
     ]
-    entries = list(quote_later(store, wanted.project, entries, folded))
-    left = find_left_open(store, wanted.project, wanted.session, at=at)
-    if left is not None and left[0] not in wanted.known:
+    entries = list(quote_later(store, request.project, entries, folded))
+    left = find_left_open(store, request.project, request.session, at=at)
+    if left is not None and left[0] not in request.known:
         entries.append(Entry(memory=left[0], group="left_open", worth=1.0, excerpt=left[1]))
     return sort_entries(entries, folded)
 
 
-def _read(store: MemoryStore, wanted: Wanted, at: datetime) -> list[Memory]:
+def _read(store: MemoryStore, request: BriefRequest, at: datetime) -> list[Memory]:
     """Return the candidates, newest first; without turns and summaries of conversations."""
-    project = wanted.project
+    project = request.project
     others = tuple(category for category in Category if category not in {*_RULES, Category.CONVERSATION})
     found: dict[str, Memory] = {}
     for kinds in (_RULES, (Category.BLOCKER,), others):
@@ -128,7 +128,7 @@ def _read(store: MemoryStore, wanted: Wanted, at: datetime) -> list[Memory]:
     found |= {memory.id: memory for memory in store.list(project=project, pinned=True, limit=_MOST)}
     found |= {memory.id: memory for memory in store.reminders.due(project=project)}
     # What a search found may be older.
-    for id_ in {*wanted.near, *wanted.found_before}.difference(found):
+    for id_ in {*request.near, *request.found_before}.difference(found):
         with suppress(NotFoundError):
             memory = store.get(id_)
             if _may_read(memory, project, at):
@@ -151,27 +151,27 @@ def _fold(store: MemoryStore, memories: Sequence[Memory], at: datetime) -> list[
     return [*folded, *(Folded(memory) for memory in memories if memory.id not in shown and _find_due_group(memory, at))]
 
 
-def _may_show(memory: Memory, wanted: Wanted) -> bool:
+def _may_show(memory: Memory, request: BriefRequest) -> bool:
     return not (
         memory.is_on_request
         or (memory.category is Category.BLOCKER and memory.is_resolved)
-        or memory in wanted.known
+        or memory in request.known
         or memory.category is Category.CONVERSATION
-        or _is_source_visible(memory, wanted)
-        or memory.content.split() == wanted.stored.split()
-        or wanted.loaded.says(memory.content)
+        or _is_source_visible(memory, request)
+        or memory.content.split() == request.stored.split()
+        or request.loaded.says(memory.content)
     )
 
 
-def _is_source_visible(memory: Memory, wanted: Wanted) -> bool:
+def _is_source_visible(memory: Memory, request: BriefRequest) -> bool:
     """Return whether the reader sees the message from which a memory was learned."""
-    return memory.source.session == wanted.session and memory.source.message in wanted.visible
+    return memory.source.session == request.session and memory.source.message in request.visible
 
 
 def _group(
     memory: Memory,
     before: Iterable[Memory],
-    wanted: Wanted,
+    request: BriefRequest,
     *,
     is_newest: bool,
     is_repeated: bool,
@@ -184,7 +184,7 @@ def _group(
     categories = _categories(memory, before)
     if Category.DIRECTIVE in categories:
         return "directives" if memory.is_confirmed else OTHERS
-    if wanted.is_ending and wanted.session in (memory.session, memory.source.session):
+    if request.is_ending and request.session in (memory.session, memory.source.session):
         return "session"
     if was_found:
         return FOUND_BEFORE
@@ -217,21 +217,21 @@ def _find_repeated(store: MemoryStore, project: str | None, memories: Iterable[M
 
 
 def _measure_nearness(
-    store: MemoryStore, wanted: Wanted, memories: Sequence[Memory], found: Collection[str]
+    store: MemoryStore, request: BriefRequest, memories: Sequence[Memory], found: Collection[str]
 ) -> Mapping[str, float]:
     """Return how near each memory is to the message at hand, from 0 to 2, by its id.
 
     A recall returns only the nearest memories. In a project with more memories than fit, the others also compete for
     places, and those of another part of the project are of no use.
     """
-    if not (wanted.query or found):
-        return wanted.near
+    if not (request.query or found):
+        return request.near
     # After a compaction, what was found for earlier messages tells best what the session is about.
-    spread = zip(store.indexes.spread(wanted.query, memories, known=found), memories, strict=True)
+    spread = zip(store.indexes.spread(request.query, memories, known=found), memories, strict=True)
     linked = sorted(((nearness, memory.id) for nearness, memory in spread if nearness > 0), key=lambda pair: -pair[0])
     # By place, because the scale of these numbers depends on the message.
     near = {id_: math.exp(-place / _PLACES) for place, (_, id_) in enumerate(linked)}
-    return {memory.id: wanted.near.get(memory.id, 0.0) + near.get(memory.id, 0.0) for memory in memories}
+    return {memory.id: request.near.get(memory.id, 0.0) + near.get(memory.id, 0.0) for memory in memories}
 
 
 def _worth(memory: Memory, useful: Usefulness | None, near: float, *, at: datetime) -> float:

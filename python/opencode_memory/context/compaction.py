@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.block import Block, escape
 from opencode_memory.context.brief import build_brief, render_brief
-from opencode_memory.context.brief_entries import Wanted
+from opencode_memory.context.brief_entries import BriefRequest
 from opencode_memory.context.headline import format_lines
 from opencode_memory.context.reasons import find_found_before
 from opencode_memory.learning.extraction.remember_section import REQUEST
@@ -83,14 +83,14 @@ def collect_for_compaction(
         for claim in open_session.claims
     ]
     lines = {"Claimed by this session:": claims, "Open findings of reviews:": findings}
-    wanted = Wanted(
+    request = BriefRequest(
         project=project,
         session=session,
         is_ending=True,
         found_before=find_found_before(store.ledger.decisions(session)),
         lines={heading: format_lines(given) for heading, given in lines.items() if given},
     )
-    brief = build_brief(store, wanted, budget=max_tokens, count=cache(count), at=at, head=_HEAD)
+    brief = build_brief(store, request, budget=max_tokens, count=cache(count), at=at, head=_HEAD)
     return render_brief(brief, count=count, at=at, head=_HEAD)
 
 

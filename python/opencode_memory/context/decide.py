@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.context.block import HEAD, HEAD_MORE, Group, fit_groups, render
 from opencode_memory.context.brief import NO_BRIEF, Brief, fit_brief, render_brief
-from opencode_memory.context.brief_entries import Wanted, collect_entries
+from opencode_memory.context.brief_entries import BriefRequest, collect_entries
 from opencode_memory.context.entry import FOUND_BEFORE, OTHERS
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.headline import SHORT_WORDS, format_headline
@@ -111,10 +111,10 @@ def decide(
     has_brief = any(decision.about.get("brief") for decision in seen)
     begins = NO_BRIEF
     if not has_brief:
-        wanted = _want(request, hits, past, in_sight)
+        brief_request = _request_brief(request, hits, past, in_sight)
         beside = Group(FOUND, found.memories, before=found.before)
         tokens = brief.subagent_tokens if request.is_subagent else brief.max_tokens
-        begins = _brief(store, wanted, beside, tokens=tokens, room=budget, count=cache(count), at=at)
+        begins = _brief(store, brief_request, beside, tokens=tokens, room=budget, count=cache(count), at=at)
     in_full = {memory.id for memory in begins.full}
     memories = tuple(memory for memory in found.memories if memory.id not in in_full)
     quote = _find_quote(store, request, past) if config.quotes and not found.hits else None
@@ -205,9 +205,9 @@ def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, 
     )
 
 
-def _want(request: Request, hits: Sequence[Hit], past: Sequence[Decision], in_sight: InSight) -> Wanted:
+def _request_brief(request: Request, hits: Sequence[Hit], past: Sequence[Decision], in_sight: InSight) -> BriefRequest:
     """Return what the brief of a message is to show first, and what it leaves out."""
-    return Wanted(
+    return BriefRequest(
         project=request.project,
         # In the order of the hits, because the brief also serves later messages about the same part of the project.
         near={hit.memory.id: 1 - place / POOL for place, hit in enumerate(hits)},
@@ -241,7 +241,7 @@ def _group_further(found: _Found, begins: Brief, seen: Sequence[Decision]) -> Gr
 
 def _brief(
     store: MemoryStore,
-    wanted: Wanted,
+    request: BriefRequest,
     beside: Group,
     *,
     tokens: int,
@@ -253,22 +253,22 @@ def _brief(
 
     Args:
         store: The store.
-        wanted: What the brief is for.
+        request: What the brief is for.
         beside: The memories that were found for the message.
         tokens: Budget of the brief.
         room: Budget of the memories beside the message.
         count: Counts the tokens of a text.
         at: The current time.
     """
-    entries = collect_entries(store, wanted, at=at)
-    first = fit_brief(entries, wanted.lines, budget=tokens, count=count, at=at)
+    entries = collect_entries(store, request, at=at)
+    first = fit_brief(entries, request.lines, budget=tokens, count=count, at=at)
     _, fitting = fit_groups((beside,), room, count, at)
     leaves_brief = {id_ for group in (FOUND_BEFORE, OTHERS) for id_ in first.groups.get(group, ())}
     left_out = leaves_brief.intersection(memory.id for memory in fitting)
     if not left_out:
         return first
     entries = [entry for entry in entries if entry.memory.id not in left_out]
-    return fit_brief(entries, wanted.lines, budget=tokens, count=count, at=at)
+    return fit_brief(entries, request.lines, budget=tokens, count=count, at=at)
 
 
 def _is_of(memory: Memory, request: Request) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from opencode_memory.context.brief import build_brief
-from opencode_memory.context.brief_entries import Wanted
+from opencode_memory.context.brief_entries import BriefRequest
 from opencode_memory.context.headline import format_lines
 from opencode_memory.context.loaded_text import read_statements
 from opencode_memory.context.recent_sessions import read_recent_sessions
@@ -51,7 +51,7 @@ def get_boot_context(
     count = cache(call.count_tokens)
     brief = build_brief(
         call.store,
-        Wanted(
+        BriefRequest(
             project=seen_from,
             # Without the user's own file: other clients than OpenCode do not load it.
             loaded=read_statements(find_loaded_files(next(iter(call.client.folders), None), {})),
