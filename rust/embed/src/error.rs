@@ -19,7 +19,7 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The difference.
         reason: String,
     },
     /// A text has more tokens than the model has positions.

@@ -22,7 +22,7 @@ pub struct Matrix<'a> {
     pub columns: usize,
 }
 
-/// What happens to a sum before it is stored for good.
+/// The function that is applied to a sum before it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
     /// It stays as it is.

@@ -19,7 +19,7 @@ pub struct Sighting {
     pub project: Option<String>,
     /// The hash of the statement.
     pub what: String,
-    /// How often it was seen; a negative number takes sightings back.
+    /// Number of sightings; a negative number takes sightings back.
     pub times: i64,
 }
 

@@ -27,11 +27,11 @@ const READ_ONLY_DAMAGE: &str = "the session index is damaged, and this store is 
 /// A turn that matches a query.
 #[derive(Debug, Clone)]
 pub struct TurnHit {
-    /// Where it stands.
+    /// The place of the turn.
     pub turn: Turn,
     /// Comparable within one recall of turns only.
     pub score: f64,
-    /// How relevant the turn is by itself; see [`crate::model::Hit::relevance`].
+    /// Relevance of the turn by itself; see [`crate::model::Hit::relevance`].
     pub relevance: f64,
     /// Relevance that at least one hit of the answer had to reach.
     pub floor: f64,
@@ -218,7 +218,7 @@ impl Engine {
         }
     }
 
-    /// How far the sessions of a database were read.
+    /// The progress of the sessions of a database.
     pub fn session_progress(&self, database: &str) -> Result<Vec<Progress>> {
         self.read_turns(|store| store.read(|at| turns::progress(at, database)))
     }

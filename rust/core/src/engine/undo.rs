@@ -144,7 +144,7 @@ impl Engine {
     }
 }
 
-/// What an undo takes back.
+/// The changes that an undo takes back.
 #[derive(Default)]
 struct Chosen {
     changes: Vec<Recorded>,

@@ -51,7 +51,7 @@ pub struct ScoredTerm {
     pub text: String,
     /// The scorer of the term.
     pub bm25: Bm25,
-    /// Where the full-text index has the term; nowhere without an index.
+    /// Places of the term in the full-text index; empty without an index.
     pub occurrences: Occurrences,
 }
 

@@ -1,4 +1,4 @@
-//! Where the full-text index has a term, so that it is looked up once for all steps of a recall.
+//! Places of a term in the full-text index, so that it is looked up once for all steps of a recall.
 
 use std::ops::Range;
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::enums::{Category, Status, Trust};
 
-/// Where a memory came from.
+/// The origin of a memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -101,7 +101,7 @@ macro_rules! memory_structs {
             /// When this store first acknowledged it. Queries "as of" an earlier time do not see it.
             pub stored_at: i64,
             $($(#[$doc])* pub $field: $type,)+
-            /// How often it was returned and then used.
+            /// Number of times that it was returned and then used.
             #[serde(skip)]
             pub uses: i64,
             /// When it was last used.
@@ -128,7 +128,7 @@ memory_structs! {
     speaker: Option<String> = None,
     /// When it stops being returned, UTC milliseconds.
     expires_at: Option<i64> = None,
-    /// Where it came from.
+    /// Its origin.
     source: Source = Source::default(),
     /// Files, people, tickets and other things that it is about.
     entities: Vec<String> = Vec::new(),

@@ -79,7 +79,7 @@ pub struct RecallRequest {
     pub query: String,
     /// The query's embedding by the active model, of unit length. Without it, only words are compared.
     pub vector: Option<Vec<f32>>,
-    /// Which memories may be returned.
+    /// The memories that may be returned.
     pub selection: Selection,
     /// Maximum number of hits.
     pub limit: usize,
@@ -117,7 +117,7 @@ pub struct Hit {
     pub score: f64,
     /// From 1.
     pub rank: usize,
-    /// How relevant the memory is by itself: its cosine and a weighted share of the query's words. Comparable between
+    /// Relevance of the memory by itself: its cosine and a weighted share of the query's words. Comparable between
     /// recalls. `None` if the hit was added because it contradicts another one.
     pub relevance: Option<f64>,
     /// Relevance that at least one hit of the answer had to reach.

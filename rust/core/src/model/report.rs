@@ -77,7 +77,7 @@ pub struct Operation {
     pub actor: Trust,
     /// The kinds of its changes with their counts, the most frequent first.
     pub kinds: Vec<(String, usize)>,
-    /// How many of its changes were not undone.
+    /// Number of its changes that were not undone.
     pub left: usize,
     /// Its first changes, at most ten.
     pub changes: Vec<HistoryEntry>,

@@ -58,7 +58,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// How relevant the text is by itself; see [`Raw::relevance`].
+    /// The relevance of the text by itself; see [`Raw::relevance`].
     pub fn relevance(&self) -> f64 {
         Raw { cosine: self.nearest, coverage: self.coverage, answers: false }.relevance()
     }

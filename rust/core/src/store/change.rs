@@ -47,7 +47,7 @@ pub struct Change {
 /// A point of a store's history.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Which store.
+    /// Id of the store.
     pub store_id: String,
     /// Last change, 0 before the first.
     pub seq: i64,
@@ -64,7 +64,7 @@ impl WriteTx<'_> {
     }
 }
 
-/// Where the store stands.
+/// The position of the store in its history.
 pub fn head(connection: &Connection) -> Result<Head> {
     let mut statement = connection.prepare_cached(
         "SELECT (SELECT value FROM meta WHERE name = 'store_id'), seq, nonce FROM change ORDER BY seq DESC LIMIT 1",

@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Error, Result};
 
-/// How long a write waits for another process's transaction; bulk imports commit far more often than this.
+/// Longest wait of a write for another process's transaction; bulk imports commit far more often than this.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 const BUSY_POLL: Duration = Duration::from_millis(5);
 

@@ -49,7 +49,7 @@ pub struct Change {
     pub project: Option<String>,
     /// The version that the writer has read; 0 if there was no document.
     pub expected: i64,
-    /// What to do.
+    /// The change to make.
     pub action: Action,
 }
 

@@ -92,7 +92,7 @@ pub fn pending(connection: &Connection, after_key: i64, limit: usize) -> Result<
     Ok(found)
 }
 
-/// How many memories have no vectors of a model that need not be active.
+/// The number of memories without vectors of a model, which need not be active.
 pub fn count_without_model(connection: &Connection, name: &str) -> Result<usize> {
     // Row 0 is no model, so that a name that the store does not know matches no memory.
     let sql = "SELECT count(*) FROM memory WHERE embedded_by = 0 \
@@ -100,7 +100,7 @@ pub fn count_without_model(connection: &Connection, name: &str) -> Result<usize>
     Ok(connection.prepare_cached(sql)?.query_row([name], |row| row.get::<_, i64>(0))? as usize)
 }
 
-/// How many memories wait for vectors of the active model.
+/// The number of memories that wait for vectors of the active model.
 pub fn count_pending(connection: &Connection) -> Result<usize> {
     let sql = format!("SELECT count(*) FROM memory WHERE {NOT_EMBEDDED}");
     Ok(connection.prepare_cached(&sql)?.query_row([], |row| row.get::<_, i64>(0))? as usize)
@@ -119,13 +119,13 @@ const PENDING: &str = "SELECT key, speaker, content FROM memory INDEXED BY memor
 const NOT_EMBEDDED: &str = "(embedded_by < (SELECT value FROM meta WHERE name = 'active_model') \
      OR embedded_by > (SELECT value FROM meta WHERE name = 'active_model') OR embedded_by = 0)";
 
-/// Which of these texts the active model has embedded already.
+/// Whether the active model has embedded each of these texts already.
 pub fn known(connection: &Connection, texts: &[String]) -> Result<Vec<bool>> {
     let Some(model) = active_model(connection)? else { return Ok(vec![false; texts.len()]) };
     known_to(connection, &model, texts)
 }
 
-/// Which of these texts a model that need not be active has embedded already.
+/// Whether a model, which need not be active, has embedded each of these texts already.
 pub fn known_to(connection: &Connection, model: &Model, texts: &[String]) -> Result<Vec<bool>> {
     let mut statement = connection.prepare_cached("SELECT 1 FROM embedding WHERE model = ?1 AND text_hash = ?2")?;
     texts.iter().map(|text| Ok(statement.exists((model.id, text::text_hash(text).to_be_bytes()))?)).collect()

@@ -31,7 +31,7 @@ pub struct Recorded {
     pub before: Option<Memory>,
 }
 
-/// What one version of a memory says, and where it was said.
+/// Text and source of one version of a memory.
 #[derive(Debug, Clone)]
 pub struct Said {
     /// Its text.
@@ -201,7 +201,7 @@ pub fn has_later(connection: &Connection, change: &Recorded) -> Result<bool> {
     Ok(connection.prepare_cached(&sql)?.query_row((&change.id, change.seq), |row| row.get(0))?)
 }
 
-/// What the versions of a memory before its changes say, and where it was said. Damaged versions are left out.
+/// Texts and sources of the versions of a memory before its changes, without damaged versions.
 pub fn said(connection: &Connection, id: &str) -> Result<Vec<Said>> {
     let mut statement = connection.prepare_cached(
         "SELECT DISTINCT before ->> '$.content', before ->> '$.session', before ->> '$.source.session', \
@@ -251,7 +251,7 @@ pub fn is_upkeep(connection: &Connection, change: &Recorded) -> Result<bool> {
     Ok(connection.prepare_cached(&sql)?.query_row([change.seq], |row| row.get(0))?)
 }
 
-/// What the program did by itself to a memory after a change and was not taken back, newest first.
+/// The changes that the program made to a memory by itself after a change, newest first, without those taken back.
 pub fn upkeep_after(connection: &Connection, change: &Recorded) -> Result<Vec<Recorded>> {
     let tail = format!(
         "WHERE memory = ?1 AND seq > ?2 AND undone_by IS NULL AND operation > 0 AND {IS_UPKEEP} ORDER BY seq DESC"

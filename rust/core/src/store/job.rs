@@ -26,7 +26,7 @@ pub struct Job {
     pub subject: String,
     /// Further arguments, JSON.
     pub payload: String,
-    /// How often it was claimed.
+    /// Number of times that it was claimed.
     pub attempts: i64,
     /// The earliest time to run it.
     pub run_at: i64,

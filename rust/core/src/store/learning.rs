@@ -49,7 +49,7 @@ pub struct Progress {
     pub session: String,
     /// The feed's version of the session at the last read; if it differs, there are new messages.
     pub mark: String,
-    /// Where to continue.
+    /// The position at which reading continues.
     pub cursor: Option<String>,
 }
 

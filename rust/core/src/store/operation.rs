@@ -27,7 +27,7 @@ const CONCERNS: &str = "(?2 IS NULL \
          EXISTS (SELECT 1 FROM memory WHERE id = history.memory AND (project = 0 \
              OR project = (SELECT project.id FROM project WHERE project.name = ?2)))))";
 
-/// Which operations are wanted.
+/// A selection of operations.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
     /// A project; operations on global memories are included. `None` means every project.
@@ -84,8 +84,8 @@ pub fn read(connection: &Connection, operation: i64, project: Option<&str>) -> R
     Ok(Some(Operation { operation, at, actor, kinds, left: left.unsigned_abs() as usize, changes }))
 }
 
-/// How many changes of an operation there are of each kind, the most first. An undo takes back all of them, so those of
-/// other projects count too, but without the reason that somebody gave for them.
+/// The number of changes of each kind in an operation, the most frequent first. An undo takes back all of them, so the
+/// changes of other projects count as well, but without the reason that their writer gave.
 fn count_kinds(connection: &Connection, operation: i64, project: Option<&str>) -> Result<Vec<(String, usize)>> {
     let mut statement =
         connection.prepare_cached("SELECT kind, count(*) FROM history WHERE operation = ?1 GROUP BY kind")?;

@@ -15,8 +15,8 @@ use super::{Store, WriteTx, memory};
 use crate::control::Control;
 use crate::error::{Error, Result};
 
-/// How long an attempt of the maintenance to empty the WAL waits for the readers of older states. All writers wait
-/// meanwhile.
+/// Longest wait of the maintenance for the readers of older states. Then it tries to empty the WAL later. All writers
+/// wait meanwhile.
 pub const UPKEEP_WAIT: Duration = Duration::from_millis(250);
 /// The same for a purge, which is rare, and whose text should not stay in the WAL. No write may give up meanwhile.
 const PURGE_WAIT: Duration = Duration::from_secs(5);

@@ -27,7 +27,7 @@ pub const FOLDER: &str = "sessions";
 const FILE: &str = "turns.db";
 /// Version of the tables and of what is computed from texts. An index of another version is built again.
 const LAYOUT: i64 = 3;
-/// How long a write waits for another process.
+/// Longest wait of a write for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Number of changes kept for processes whose mirror is behind. A mirror that is further behind is loaded again.
 const KEPT_CHANGES: i64 = 20_000;
@@ -62,7 +62,7 @@ pub struct Page<'a> {
     pub project: Option<String>,
     /// Version of the session that was read.
     pub mark: String,
-    /// Where reading continues.
+    /// The position at which reading continues.
     pub cursor: Option<String>,
     /// Whether the turns that the index has of this session are dropped first.
     pub restart: bool,
@@ -89,7 +89,7 @@ pub struct NewTurn<'a> {
     pub vectors: Cow<'a, [f32]>,
 }
 
-/// Where a turn stands.
+/// The place of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
     /// Path of the database.
@@ -110,7 +110,7 @@ pub struct Turn {
     pub digest: Vec<u8>,
 }
 
-/// How far a session was read.
+/// The progress of reading a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// Id of the session.
@@ -119,7 +119,7 @@ pub struct Progress {
     pub project: Option<String>,
     /// Version that was read.
     pub mark: String,
-    /// Where reading continues.
+    /// The position at which reading continues.
     pub cursor: Option<String>,
 }
 
@@ -215,7 +215,7 @@ impl TurnStore {
     }
 }
 
-/// Where the index stands.
+/// The position of the index in its history.
 pub fn head(at: &Connection) -> Result<Head> {
     let mut statement =
         at.prepare_cached("SELECT value, (SELECT coalesce(max(seq), 0) FROM change) FROM meta WHERE name = 'id'")?;
@@ -351,7 +351,7 @@ pub fn messages(at: &Connection, database: &str, session: &str) -> Result<Vec<St
     Ok(statement.query_map((database, session), |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// How far the sessions of a database were read.
+/// The progress of reading the sessions of a database.
 pub fn progress(at: &Connection, database: &str) -> Result<Vec<Progress>> {
     let mut statement = at.prepare_cached(
         "SELECT s.name, p.name, s.mark, s.cursor FROM session s LEFT JOIN project p ON p.id = s.project \

@@ -25,7 +25,7 @@ pub enum Panel<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Level {
-    /// What every processor of the target has (NEON on arm64).
+    /// Instructions that every processor of the target has (NEON on arm64).
     Portable,
     /// AVX2, FMA and F16C.
     Avx2,

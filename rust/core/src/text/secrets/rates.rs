@@ -1,4 +1,4 @@
-//! How many of 10,000 generated texts the redaction gets wrong. docs/security.md shows the table.
+//! Counts the texts that the redaction gets wrong, of 10,000 generated ones. docs/security.md shows the table.
 
 use super::super::redact;
 use std::fmt::Write as _;

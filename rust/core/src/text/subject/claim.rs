@@ -18,7 +18,7 @@ use super::words::{MOST_WORDS, Role, Word, find, stem_of, words_of};
 /// A clause with fewer words, such as "we do that", is not compared on its own.
 const LEAST_OF_CLAUSE: usize = 4;
 
-/// How clearly a statement says that something changed.
+/// The clarity with which a statement says that something changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cue {
     /// It does not say so.

@@ -187,7 +187,7 @@ pub(super) const CALLED_OFF: &[&[&str]] = &[
 /// Verbs whose negation reminds of what follows: "do not forget", "never skip".
 pub(super) const NEGLECTS: &[&str] =
     &["forget", "ignore", "skip", "omit", "neglect", "miss", "overlook", "disregard", "bypass"];
-/// What stands for a negated neglect.
+/// The word that stands for a negated neglect.
 pub(super) const REMINDS: &str = "remember";
 /// Nouns of a change that is called off: "the move to Redis is cancelled".
 pub(super) const CHANGES: &[&str] = &["move", "switch", "migration", "change", "upgrade"];
