@@ -8,6 +8,7 @@ stores.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
 from random import Random
@@ -61,57 +62,95 @@ def check_recall(
         )
     if sample < 1:
         raise InvalidInputError(f"sample: {sample} is not at least 1", field="sample", limit="at least 1")
-    total = store.count(project=project)
-    wanted = set(sample_places(total, sample))
-    rarity = Rarity()
-    sampled: list[Memory] = []
-    unused: list[MemorySummary] = []
-    stale: list[MemorySummary] = []
-    read = 0
-    for memory in list_all(store, project=project):
-        rarity.add(memory.content)
-        if read in wanted:
-            sampled.append(memory)
-        if is_unused(memory, at=at):
-            unused.append(summarize(memory))
-        if is_stale(memory, at=at):
-            stale.append(summarize(memory))
-        read += 1
-        if progress is not None and read % 100 == 0:
-            progress("reading", read, total)
-    words: list[Question] = []
-    topics: list[Question] = []
+    listing = _read(store, project, at, sample=sample, progress=progress)
     links = _Links(project, at)
-    without_words = gone = 0
-    for done, memory in enumerate(sampled, start=1):
-        if not links.look(store, memory):
-            gone += 1
-            continue
-        part = find_rarest_part(memory.content, rarity)
-        if part is None:
-            without_words += 1
-        else:
-            words.append(_ask(store, memory, part, project))
-        if memory.topic:
-            topics.append(_ask(store, memory, memory.topic, project))
+    questions = _Questions()
+    for done, memory in enumerate(listing.sampled, start=1):
+        if links.look(store, memory):
+            questions.ask(store, memory, listing.rarity, project)
         if progress is not None:
-            progress("asking", done, len(sampled))
+            progress("asking", done, len(listing.sampled))
     stats = store.stats()
     return RecallCheck(
         project=project,
-        memories=read,
-        sampled=len(sampled) - gone,
-        without_words=without_words,
+        memories=listing.read,
+        sampled=questions.memories,
+        without_words=questions.without_words,
         by_meaning=stats.model is not None and stats.model_mismatch is None,
-        words=RecallScore.from_questions(words),
-        topics=RecallScore.from_questions(topics),
+        words=RecallScore.from_questions(questions.words),
+        topics=RecallScore.from_questions(questions.topics),
         similar=links.pairs("similar"),
         contradicting=links.pairs("contradicts"),
-        never_recalled=tuple(sorted(unused, key=lambda summary: (summary.created_at, summary.id))),
-        stale=tuple(sorted(stale, key=lambda summary: (summary.touched_at, summary.id))),
+        never_recalled=tuple(sorted(listing.unused, key=lambda summary: (summary.created_at, summary.id))),
+        stale=tuple(sorted(listing.stale, key=lambda summary: (summary.touched_at, summary.id))),
         pending_embeddings=stats.pending_embeddings,
         model_mismatch=stats.model_mismatch,
     )
+
+
+@dataclass(slots=True)
+class _Listing:
+    """The memories of a store, read once.
+
+    Attributes:
+        rarity: Counts the words of all memories.
+        sampled: The memories to query for.
+        unused: Memories that were never used.
+        stale: Memories that were not changed, verified or used for long.
+        read: Number of all memories.
+    """
+
+    rarity: Rarity = field(default_factory=Rarity)
+    sampled: list[Memory] = field(default_factory=list)
+    unused: list[MemorySummary] = field(default_factory=list)
+    stale: list[MemorySummary] = field(default_factory=list)
+    read: int = 0
+
+
+def _read(store: MemoryStore, project: str, at: datetime, *, sample: int, progress: Progress | None) -> _Listing:
+    total = store.count(project=project)
+    places = set(sample_places(total, sample))
+    listing = _Listing()
+    for memory in list_all(store, project=project):
+        listing.rarity.add(memory.content)
+        if listing.read in places:
+            listing.sampled.append(memory)
+        if is_unused(memory, at=at):
+            listing.unused.append(summarize(memory))
+        if is_stale(memory, at=at):
+            listing.stale.append(summarize(memory))
+        listing.read += 1
+        if progress is not None and listing.read % 100 == 0:
+            progress("reading", listing.read, total)
+    return listing
+
+
+@dataclass(slots=True)
+class _Questions:
+    """Queries for memories, by their own words and by their topics.
+
+    Attributes:
+        memories: Number of memories that were queried for.
+        without_words: Number of memories without a word to query for.
+        words: Queries by the rarest words of a memory.
+        topics: Queries by the topic of a memory.
+    """
+
+    memories: int = 0
+    without_words: int = 0
+    words: list[Question] = field(default_factory=list)
+    topics: list[Question] = field(default_factory=list)
+
+    def ask(self, store: MemoryStore, memory: Memory, rarity: Rarity, project: str) -> None:
+        """Query for a memory."""
+        self.memories += 1
+        part = find_rarest_part(memory.content, rarity)
+        if part is None:
+            self.without_words += 1
+        else:
+            self.words.append(_ask(store, memory, part, project))
+        if memory.topic:
+            self.topics.append(_ask(store, memory, memory.topic, project))
 
 
 def sample_places(total: int, wanted: int) -> Sequence[int]:
