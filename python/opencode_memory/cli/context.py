@@ -273,7 +273,7 @@ class Invocation:
         read_sessions(store, self.config.learning)
 
     def offer_relearning(self, store: MemoryStore) -> None:
-        """Tell a person at a terminal once that the rules of learning changed. Programs do not use up the offer."""
+        """Tell the user at a terminal once that the rules of learning changed. Programs do not use up the offer."""
         if self.out.as_json or not self.out.terminal:
             return
         from opencode_memory.learning.relearn.offer import take_offer  # noqa: PLC0415  see the module's docstring

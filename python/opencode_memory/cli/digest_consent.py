@@ -32,8 +32,8 @@ _HOW: Final = (
 def choose_digest(run: Invocation, chosen: str | None) -> list[str]:
     """Record which model digests sessions; return notes for the user.
 
-    A person is asked once: an answer other than ``later`` is written to the configuration file. Nobody is asked if the
-    key is already set, if a server digests sessions, or if no person is there.
+    The user is asked once: an answer other than ``later`` is written to the configuration file. Nobody is asked if the
+    key is already set, if a server digests sessions, or if no user is there.
 
     Args:
         run: The command.

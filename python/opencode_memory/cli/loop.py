@@ -296,7 +296,7 @@ def _start(run: Invocation, store: MemoryStore, plan: Plan, wish: Wish, *, is_ne
 
 
 def _find_or_write(run: Invocation, store: MemoryStore, given: str, checks: tuple[str, ...]) -> Plan:
-    """Return the plan that is named, or write one from a file or a text. The person's command approves it."""
+    """Return the plan that is named, or write one from a file or a text. The user's command approves it."""
     plans = Plans(store, store.project)
     if checks:
         return plans.write_submitted(_render(given, checks), at=run.started_at)

@@ -37,7 +37,7 @@ class SetupRequest:
         dry_run: Whether to only show the changes.
         verbose: Whether to show the content of the files, too.
         force: Whether to replace files that were changed since their installation.
-        digest: Which model of OpenCode digests sessions; None asks once if a person is there.
+        digest: Which model of OpenCode digests sessions; None asks once if the user is there.
     """
 
     in_project: bool = False

@@ -1,4 +1,4 @@
-"""Arranges the entries of a brief: groups, order, and what the person said later about a statement."""
+"""Arranges the entries of a brief: groups, order, and what the user said later about a statement."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LATER: Final = frozenset({SAID_LATER, "contradicts"})
 def quote_later(
     store: MemoryStore, project: str | None, entries: Sequence[Entry], folded: Iterable[Folded]
 ) -> Iterator[Entry]:
-    """Yield the entries. What the person said last about a statement is quoted in its entry, unless it is a rule.
+    """Yield the entries. What the user said last about a statement is quoted in its entry, unless it is a rule.
 
     Entries that speak against each other show their ages.
 

@@ -1,7 +1,7 @@
 """The project brief: the memories that govern work in a project, shown before anything asks for them.
 
 A convention is not similar to the request that it governs, so no search finds it in time. The brief therefore shows the
-rules of the person and the project in full, one line each, and the other memories as headlines with ids. The first
+rules of the user and the project in full, one line each, and the other memories as headlines with ids. The first
 block of a session, the boot context and a compaction contain it. ``brief_entries`` decides what is in it and in which
 order; this module fits it into a budget.
 """
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _FULL_SHARE: Final = 0.65
 """Share of the budget for lines in full, as long as other memories have no headline yet."""
 _FOUND_SHARE: Final = 0.3
-"""Share of the budget for what earlier messages found, so that the conventions of the person keep their places."""
+"""Share of the budget for what earlier messages found, so that the conventions of the user keep their places."""
 _MISSES: Final = 30
 """After so many lines in a row that do not fit, the others are not tried."""
 _COUNTED: Final = (Category.DIRECTIVE, Category.BLOCKER)

@@ -1,7 +1,7 @@
 """The entries of a project brief: which memories it may show, in which group, and in which order.
 
 Reminders and reviews that are due come first, then the directives, what was found for earlier messages of the session,
-the conventions and preferences of the person, open blockers, the newest decisions, plans, and the fact sheet of the
+the conventions and preferences of the user, open blockers, the newest decisions, plans, and the fact sheet of the
 project. These are shown in full. All other memories are ``OTHERS``.
 """
 

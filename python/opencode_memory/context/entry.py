@@ -43,7 +43,7 @@ class Entry:
         before: Earlier statements on its subject, newest first.
         excerpt: The part of it to show; None for the whole.
         is_aged: Whether its age is shown, because another entry speaks against it.
-        later: What the person said later about it, to be quoted.
+        later: What the user said later about it, to be quoted.
     """
 
     memory: Memory

@@ -1,15 +1,15 @@
-"""Admission: decides for each candidate whether it becomes a memory, waits for the person, or is only counted.
+"""Admission: decides for each candidate whether it becomes a memory, waits for the user, or is only counted.
 
 =====================================================  =======================================================
 candidate                                              outcome
 =====================================================  =======================================================
-statement of the person that passed the gate,          a memory, active at once
+statement of the user that passed the gate,          a memory, active at once
 finding of the agent, solution, command
 weak statement                                         active if the same statement occurred in enough other
                                                        sessions, or if it changes an active memory about the
                                                        same subject; otherwise only counted
-any other sentence of the person                       an event if it is near to an earlier statement of theirs
-directive or procedure that the person did not type    waits: never injected, shown by ``review``
+any other sentence of the user                       an event if it is near to an earlier statement of theirs
+directive or procedure that the user did not type    waits: never injected, shown by ``review``
 =====================================================  =======================================================
 
 A command that succeeded is no order: it is a record of what worked.
@@ -23,7 +23,7 @@ from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.models import Category, Status
 
 LEAST_CONFIDENCE: Final = 0.7
-"""Confidence from which a candidate that the person did not type becomes active at once."""
+"""Confidence from which a candidate that the user did not type becomes active at once."""
 _LEAST_OF_COMMANDS: Final = 0.5
 _INSTRUCTIONS: Final = frozenset({Category.DIRECTIVE, Category.PROCEDURE})
 _RULES: Final = _INSTRUCTIONS | {Category.CONVENTION, Category.PREFERENCE}
@@ -47,9 +47,9 @@ def admit(candidate: Candidate, *, elsewhere: int, changes_active: bool = False)
 
 
 def quarantines(candidate: Candidate) -> bool:
-    """Return whether a candidate is an instruction that the person did not type, so that it waits for them.
+    """Return whether a candidate is an instruction that the user did not type, so that it waits for them.
 
-    A rule that the person pasted from what a tool returned in the session waits as well.
+    A rule that the user pasted from what a tool returned in the session waits as well.
     """
     if candidate.is_foreign and candidate.category in _RULES:
         return True

@@ -1,4 +1,4 @@
-"""Later words: finds the earlier statement of a person that a later sentence of theirs is about.
+"""Later words: finds the earlier statement of the user that a later sentence of theirs is about.
 
 People lift a rule in words that no list of cues holds: "you can edit vendor/ like any other folder now", "Zephyr did
 not work out, so FreeRTOS it is again". Such a sentence is near to the statement that it changes, but so are some
@@ -56,11 +56,11 @@ _OWN_VIEW: Final = re.compile(
 
 
 def find_earlier_statement(store: MemoryStore, candidate: Candidate, project: str | None) -> Memory | None:
-    """Return the active statement that a person made earlier on the subject of a sentence; None if there is none.
+    """Return the active statement that the user made earlier on the subject of a sentence; None if there is none.
 
     Args:
         store: The store.
-        candidate: The sentence. The result is None if a rule takes it for lasting, if the person did not type it, or if
+        candidate: The sentence. The result is None if a rule takes it for lasting, if the user did not type it, or if
             it is a task or meant for once.
         project: The project of the session; None if it has none.
     """

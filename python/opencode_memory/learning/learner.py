@@ -252,7 +252,7 @@ class Learner:
     def _admit_later_words(
         self, candidate: Candidate, before: Sequence[Candidate], project: str | None
     ) -> _Admitted | None:
-        """Admit a sentence that is about an earlier statement of the person."""
+        """Admit a sentence that is about an earlier statement of the user."""
         if candidate.withdraws:
             place = find_withdrawn_before(before, candidate)
             withdrawn = find_withdrawn(self._store, candidate, project) if place is None else None

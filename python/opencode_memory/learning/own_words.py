@@ -1,4 +1,4 @@
-"""Own words: finds the sentence of the person that an agent's memory repeats, so that the memory counts as theirs.
+"""Own words: finds the sentence of the user that an agent's memory repeats, so that the memory counts as theirs.
 
 All words of the memory must stand in that sentence, in the same order, and no negation between them may be missing.
 Only small words (articles, pronouns, "please", "should") and the name of the project may be added or left out. So an
@@ -46,19 +46,19 @@ _SAME: Final = (
 _BEFORE: Final = ("not", "never", "no", "don't", "dont", "do not", "avoid", "stop", "without")
 _LEAST_WORDS: Final = 2
 _MOST_SENTENCES: Final = 2
-"""A memory may join so many sentences of the person that follow each other."""
+"""A memory may join so many sentences of the user that follow each other."""
 _LONGEST: Final = 1_200
 
 
 def find_own_sentence(
     content: str, messages: Sequence[str], *, foreign: Collection[int] = (), names: Iterable[str] = ()
 ) -> str | None:
-    """Return the person's sentence whose words a text repeats; None if they did not type these words.
+    """Return the user's sentence whose words a text repeats; None if they did not type these words.
 
     Args:
         content: The text that an agent wants to store.
-        messages: What the person typed in the session, oldest first.
-        foreign: Hashes of what tools have returned; sentences that stand there are not the person's.
+        messages: What the user typed in the session, oldest first.
+        foreign: Hashes of what tools have returned; sentences that stand there are not the user's.
         names: Names that the text may add, for example that of the project.
     """
     own = {part for name in names for part in re.split(r"\W+", name.lower())}
@@ -98,7 +98,7 @@ def _judge(text: str) -> Iterator[Verdict | None]:
 
 
 def has_typed(content: str, typed: Collection[int]) -> bool:
-    """Return whether a text stands word for word in what the person typed, of which only hashes are left."""
+    """Return whether a text stands word for word in what the user typed, of which only hashes are left."""
     known = frozenset(typed)
     own = hash_triples(content)
     if len(_WORD.findall(content)) <= _LEAST_WORDS or not known or not all(triple in known for triple in own):

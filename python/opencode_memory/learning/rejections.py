@@ -1,11 +1,11 @@
-"""Rejections: a learned statement that a person deleted, archived, rejected or reworded is not learned again.
+"""Rejections: a learned statement that the user deleted, archived, rejected or reworded is not learned again.
 
 A rejection is kept as marks, which are hashes, so it survives a purge without keeping the text. The marks cover the
 statement and the sentence that it was learned from, also if a later wording has one word more or less. A negation and a
 number are never the word that may differ, and another word in its place makes another statement: after "Use npm" was
 rejected, "Use pnpm" and "Do not use npm" are still learned. ``undo`` and a restoration withdraw the marks.
 
-The section of a note whose memory a person deleted is not read again either, until its text changes. If the file or a
+The section of a note whose memory the user deleted is not read again either, until its text changes. If the file or a
 heading was renamed, the section is recognised by its text.
 """
 
@@ -37,7 +37,7 @@ _FIXED: Final = re.compile(r"never|without|avoid|stop|only|.*\d.*")
 _SMALL: Final = re.compile(r"alway|pleas|every|each|user|project|repo|repositori|codebas|want|prefer|should|must|now")
 """Terms that a rewording adds or leaves out without changing what is said."""
 _PUTS_AWAY: Final = ("archive", "delete")
-"""Kinds of changes with which a person rejects a memory."""
+"""Kinds of changes with which the user rejects a memory."""
 _LEAST_TERMS: Final = 2
 _LEAST_OF_SHORTENED: Final = 3
 _MOST_TERMS: Final = 24
@@ -46,7 +46,7 @@ _ONE_STATEMENT: Final = ("session:", "learned:blocker", "learned:solution:", "le
 
 
 def is_rejected(store: MemoryStore, candidate: Candidate, project: str | None) -> bool:
-    """Return whether a person has rejected a statement, in a project or globally.
+    """Return whether the user has rejected a statement, in a project or globally.
 
     Args:
         store: The store with the rejections.
@@ -62,7 +62,7 @@ def is_rejected(store: MemoryStore, candidate: Candidate, project: str | None) -
 
 
 def are_sections_rejected(store: MemoryStore, sections: Sequence[tuple[str, str]], project: str | None) -> list[bool]:
-    """Return for each section of notes whether a person has deleted its memory.
+    """Return for each section of notes whether the user has deleted its memory.
 
     Args:
         store: The store with the rejections.
@@ -77,7 +77,7 @@ def are_sections_rejected(store: MemoryStore, sections: Sequence[tuple[str, str]
 def are_texts_rejected(
     store: MemoryStore, sections: Sequence[tuple[str, Mapping[str, Any]]], project: str | None
 ) -> list[bool]:
-    """Return for each section of notes whether a person has deleted the memory of a section with the same text.
+    """Return for each section of notes whether the user has deleted the memory of a section with the same text.
 
     Args:
         store: The store with the rejections.
@@ -105,7 +105,7 @@ def name_texts(topic: str, metadata: Mapping[str, Any]) -> list[str]:
 
 
 def record_rejection(store: MemoryStore, *memories: Memory) -> None:
-    """Record that a person rejected memories. Only those matter that were learned, or read from a note.
+    """Record that the user rejected memories. Only those matter that were learned, or read from a note.
 
     Raises:
         BusyError: Other processes record rejections all the time.
@@ -114,7 +114,7 @@ def record_rejection(store: MemoryStore, *memories: Memory) -> None:
 
 
 def withdraw_rejection(store: MemoryStore, *memories: Memory) -> None:
-    """Withdraw the rejection of memories that a person brings back, so that the same statement may be learned again.
+    """Withdraw the rejection of memories that the user brings back, so that the same statement may be learned again.
 
     Another rejection of the same statement stays. Memories without a rejection are left as they are.
 

@@ -61,7 +61,7 @@ def take_back(store: MemoryStore, found: Iterable[Taken]) -> Iterator[Taken]:
     for taken in reversed([*found]):
         id_, operation = taken
         try:
-            # Another process may have taken it back already, or a person may have edited the memory just now.
+            # Another process may have taken it back already, or the user may have edited the memory just now.
             undo(store, id_, operation=operation)
         except (NotFoundError, ConflictError) as error:
             _log.info("memory %s of an undone message stays: %s", id_, error)

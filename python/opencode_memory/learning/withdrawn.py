@@ -1,4 +1,4 @@
-"""Withdrawn statements: "forget the rule about pnpm" names an earlier statement of the person by its words.
+"""Withdrawn statements: "forget the rule about pnpm" names an earlier statement of the user by its words.
 
 Such a sentence is also said of rules in code, and of statements that only share a word. So it replaces nothing. It is
 quoted below the statement, as other later words are: the model that reads both decides.
@@ -21,7 +21,7 @@ _MOST_READ: Final = 30
 
 
 def find_withdrawn(store: MemoryStore, candidate: Candidate, project: str | None) -> Memory | None:
-    """Return the stored statement that a person withdraws; None if none of theirs has its words.
+    """Return the stored statement that the user withdraws; None if none of theirs has its words.
 
     Args:
         store: The store.
@@ -38,7 +38,7 @@ def find_withdrawn(store: MemoryStore, candidate: Candidate, project: str | None
 
 
 def find_withdrawn_before(earlier: Sequence[Candidate], candidate: Candidate) -> int | None:
-    """Return the place of the statement that a person withdraws among those of the same batch; None if it has none."""
+    """Return the place of the statement that the user withdraws among those of the same batch; None if it has none."""
     return next(
         (
             place

@@ -38,7 +38,7 @@ def approve_plan(
         plan: The plan.
         mode: How it is carried out.
         directory: A folder of the repository.
-        by: Where the person decided.
+        by: Where the user decided.
         config: The configuration.
         at: The current time.
 

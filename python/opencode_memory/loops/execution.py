@@ -64,7 +64,7 @@ async def carry_out_plan(store: MemoryStore, host: Host, plan: Plan, *, model: s
 
 
 async def _find_messages(host: Host, session: str, directory: str) -> list[Any] | None:
-    """Return the messages of a session; None if the person has deleted it."""
+    """Return the messages of a session; None if the user has deleted it."""
     try:
         found = await host.request("GET", f"/session/{session}/message", directory=directory, seconds=_SECONDS)
     except HostNotFoundError:
@@ -106,7 +106,7 @@ async def _render_prompt(
 
 
 async def _say_missing(host: Host, model: str) -> None:
-    """Tell the person that OpenCode does not have the configured model."""
+    """Tell the user that OpenCode does not have the configured model."""
     said = f"OpenCode has no model {one_line(model, _MODEL_BYTES)} (loop.execution_model), so its default is used"
     _log.warning("%s", said)
     body = {"title": "opencode-memory", "message": said, "variant": "warning"}

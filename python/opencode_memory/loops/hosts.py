@@ -65,11 +65,11 @@ class Hosts:
         return self._find(loop.project, loop.directory, with_own=loop.program is not None)
 
     def find_open(self, project: str | None, directory: str | None) -> Host | None:
-        """Return the newest OpenCode that a person has open in a folder, or else in its project."""
+        """Return the newest OpenCode that the user has open in a folder, or else in its project."""
         return self._find(project, directory, with_own=False)
 
     async def find_or_open(self, loop: Loop) -> Host | None:
-        """Return the OpenCode for a loop; start one if none is open and the person allowed it.
+        """Return the OpenCode for a loop; start one if none is open and the user allowed it.
 
         Raises:
             OpencodeMemoryError: It does not start, does not connect, or ended several times during this step.

@@ -1,6 +1,6 @@
 """Runs the loops and approved plans of one server in the connected processes of OpenCode.
 
-It sleeps until something happens: a plugin connects, a person changes a loop, or OpenCode tells something.
+It sleeps until something happens: a plugin connects, the user changes a loop, or OpenCode tells something.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ class Keeper:
             self.wake()
 
     async def _announce(self, loop: Loop) -> None:
-        """Tell the person what became of a loop, and archive the sessions of one that has ended."""
+        """Tell the user what became of a loop, and archive the sessions of one that has ended."""
         host = self._hosts.find(loop)
         if host is None or loop.rest is Rest.HOST:
             return  # An OpenCode that has come meanwhile goes on with the loop at once.

@@ -37,7 +37,7 @@ class HeldLease:
 
         Raises:
             LostLeaseError: Another server has the lease.
-            ConflictError: A person has changed the loop.
+            ConflictError: The user has changed the loop.
         """
         with self._lock:
             return self._loops.write(loop, step, lease=self._held, why=why, at=at, also=also)

@@ -15,9 +15,9 @@ class LoopState(StrEnum):
 
     RUNNING = "running"
     WAITING = "waiting"
-    """It needs a person: no progress, or a provider that refuses."""
+    """It needs the user: no progress, or a provider that refuses."""
     PAUSED = "paused"
-    """A person, a limit or an ended OpenCode stopped it."""
+    """The user, a limit or an ended OpenCode stopped it."""
     COMPLETED = "completed"
     CANCELLED = "cancelled"
     FAILED = "failed"
@@ -142,7 +142,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Options of one loop that the person gave when starting it. ``loop restart`` uses them again.
+    """Options of one loop that the user gave when starting it. ``loop restart`` uses them again.
 
     An option that is None is taken from the configuration.
 
@@ -195,7 +195,7 @@ class Loop:
         folders: More folders that the sandbox shows, read-only.
         program: Program of OpenCode that the server may start for it; None if it waits for an OpenCode that is open.
         removes_worktree: Whether its worktree is removed at the end if all is committed.
-        options: The options that the person gave.
+        options: The options that the user gave.
         state: Its state.
         rest: What it needs to go on; None if it does not rest.
         reason: Why it is not running; empty if it is.
@@ -204,7 +204,7 @@ class Loop:
         base: The commit from which it started.
         head: Its newest commit.
         tree: The files that were checked last, as the id of a git tree.
-        config_mark: Hash of git's settings that may run a program; None until it is prepared, and after a person has
+        config_mark: Hash of git's settings that may run a program; None until it is prepared, and after the user has
             resumed it, who accepts the settings as they are then.
         iteration: Number of its coding step, from 1.
         section: Number of its section, from 1.

@@ -172,7 +172,7 @@ class OwnHost:
             descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | NOT_INHERITED | AS_BYTES, PRIVATE_FILE)
             with closing(os.fdopen(descriptor, "ab")) as out:
                 # The home folder, because the folder in which it starts would otherwise become a project.
-                self._child = subprocess.Popen(  # noqa: S603  the program that the person has named by `loop start`
+                self._child = subprocess.Popen(  # noqa: S603  the program that the user has named by `loop start`
                     [program, "serve", "--hostname", _HOST, "--port", str(port)],
                     cwd=Path.home(),
                     env={**environment, PASSWORD_VARIABLE: password},

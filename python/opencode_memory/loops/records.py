@@ -1,7 +1,7 @@
 """Keeps loops and their steps in the store.
 
 Each loop is run by the one server that holds its lease. All writes of that server require its lease, so a server that
-was thought dead can change nothing. A person's change of the loop's state needs no lease: the server notices it.
+was thought dead can change nothing. The user's change of the loop's state needs no lease: the server notices it.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Loops:
         Args:
             loop: The loop.
             step: The step.
-            lease: The lease of the server; None for a change by a person.
+            lease: The lease of the server; None for a change by the user.
             why: A line for the log of the loop.
             at: The current time.
             also: Other documents to write.

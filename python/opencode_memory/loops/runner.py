@@ -161,7 +161,7 @@ class Runner:
     async def _record_errors(self, work: Callable[[], Awaitable[bool]]) -> bool:
         """Work on the loop; return whether it goes on. An error stops the loop, and is recorded as its reason.
 
-        Without the record, the keeper would start the loop again and again, and the person would not know why.
+        Without the record, the keeper would start the loop again and again, and the user would not know why.
         """
         try:
             goes_on = await work()
@@ -171,7 +171,7 @@ class Runner:
         except RestError as error:
             await self._rest(error.kind, error.reason)
         except ConflictError as error:
-            # A person has changed the loop: read it again. What conflicts again and again is no person's change.
+            # The user has changed the loop: read it again. What conflicts again and again is no user's change.
             self._conflicts += 1
             if self._conflicts < _MOST_CONFLICTS:
                 return True
@@ -214,7 +214,7 @@ class Runner:
         await self._rest(Rest.ERROR, f"{where} failed: {describe_error(error)}; {todo}")
 
     async def _rest(self, kind: Rest, reason: str) -> None:
-        """Record that the loop cannot go on, unless a person has decided otherwise meanwhile."""
+        """Record that the loop cannot go on, unless the user has decided otherwise meanwhile."""
         with suppress(ConflictError):
             loop = await _on_thread(lambda: self.loops.get(self.id))
             if loop.state is LoopState.RUNNING:
@@ -269,7 +269,7 @@ class Runner:
         return audit_prompt(loop, plan, diff=redact(diff)[0], findings=lines)
 
     async def _watch(self, loop: Loop, step: Step) -> bool:
-        """Carry out a step; stop when a person pauses or cancels the loop."""
+        """Carry out a step; stop when the user pauses or cancels the loop."""
         work = await self._session_step(loop, step) if step.kind.asks_model else None
         if work is not None:
             loop = work.loop

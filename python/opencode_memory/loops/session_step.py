@@ -90,7 +90,7 @@ class SessionStep:
         """Return the step and its outcome: ``result`` is ``done`` or ``failed``.
 
         Raises:
-            RestError: The person stopped the turn or deleted its session, the provider refuses, or OpenCode has gone.
+            RestError: The user stopped the turn or deleted its session, the provider refuses, or OpenCode has gone.
         """
         turn = await self._try()
         missing = {} if self.missing_model is None else {"missing_model": self.missing_model}
@@ -108,7 +108,7 @@ class SessionStep:
         """Carry the turn out; try again if OpenCode does not answer, because all calls can be repeated.
 
         Raises:
-            RestError: The person stopped the turn, or OpenCode has gone or never answers.
+            RestError: The user stopped the turn, or OpenCode has gone or never answers.
         """
         problem: HostError | None = None
         for pause in _PAUSES:
@@ -136,7 +136,7 @@ class SessionStep:
         """Forget a session that was deleted, because a resumed loop would ask for it again.
 
         Raises:
-            RestError: The person has deleted the session, so they decide whether the loop goes on.
+            RestError: The user has deleted the session, so they decide whether the loop goes on.
         """
         said = f"OpenCode does not have the session {self.step.session} any more"
         await self._save(replace(_with_new_message(self.step), session=None, asked_again=False))
@@ -144,7 +144,7 @@ class SessionStep:
         raise RestError(Rest.PERSON, f"{said}; this goes on with a new one: {todo}") from error
 
     async def abort(self) -> None:
-        """Stop the turn, because a person stopped the loop."""
+        """Stop the turn, because the user stopped the loop."""
         if self.step.session is None:
             return
         try:
@@ -207,7 +207,7 @@ class SessionStep:
                 await self.abort()
                 return replace(turn, progress=Progress.REFUSED, said="the provider only repeats errors")
             if status is not None and now - seen_at > self.stall_seconds:
-                # The next look finds the turn aborted, by us and not by a person, and sends the message again.
+                # The next look finds the turn aborted, by us and not by the user, and sends the message again.
                 await self.abort()
                 self.is_at_work = False
                 seen_at = now
@@ -226,7 +226,7 @@ class SessionStep:
             await self._pause(wake)
 
     async def _explain_abort(self) -> None:
-        """Tell a person who stopped the turn from an OpenCode that was closed, which look the same.
+        """Tell the user who stopped the turn from an OpenCode that was closed, which look the same.
 
         Raises:
             RestError: Always.

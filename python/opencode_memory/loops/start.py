@@ -40,13 +40,13 @@ _TRIES: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """What the person wants of a loop beyond the configuration.
+    """What the user wants of a loop beyond the configuration.
 
     Attributes:
         directory: A folder of the repository.
-        by: Where the person decided.
+        by: Where the user decided.
         in_place: Whether it works in the user's own folder.
-        options: What the person chose for this loop.
+        options: What the user chose for this loop.
         program: Program of OpenCode that the server may start for it.
     """
 
@@ -325,7 +325,7 @@ def resume_loop(
             error = InvalidInputError(f"limit: {limit}; raise it to go on", field="limit")
             error.hint = f"opencode-memory loop resume {found.name} --iterations N, --hours N, --tokens N or --cost N"
             raise error
-        # The person has looked at what stopped the loop, also at a changed configuration of git.
+        # The user has looked at what stopped the loop, also at a changed configuration of git.
         return replace(resume(changed), config_mark=None, program=program or found.program)
 
     why = "limits changed" if loop.state is LoopState.RUNNING else "resumed"

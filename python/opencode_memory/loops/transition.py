@@ -15,9 +15,9 @@ from opencode_memory.loops.model import Loop, LoopState, Rest, Step, StepKind, T
 from opencode_memory.text.formatting import format_count
 
 MOST_STALLS: Final = 3
-"""Steps without any progress after which a person is asked."""
+"""Steps without any progress after which the user is asked."""
 MOST_COMPLAINTS: Final = 3
-"""Reports of one finding after which a person is asked."""
+"""Reports of one finding after which the user is asked."""
 _CANNOT_RUN: Final = frozenset({126, 127})
 """Exit codes of a shell for a program that it may not run or does not find."""
 
@@ -92,7 +92,7 @@ def _after_check(loop: Loop, outcome: Mapping[str, Any]) -> Move:
     if (code := outcome.get("exit")) != 0:
         trouble = _trouble(loop, StepKind.CHECK, outcome)
         if code in _CANNOT_RUN and trouble.is_about_the_same(loop.trouble):
-            # Once, the model may have to write the program. Twice, the person has to look, whatever the model changed.
+            # Once, the model may have to write the program. Twice, the user has to look, whatever the model changed.
             said = f"the command {outcome.get('command', '')} cannot be run (exit {code})"
             return _rest(
                 loop, Rest.PROGRESS, f"{said}: does the server find its program? It has no shell's environment"
@@ -180,13 +180,13 @@ def reached_limit(loop: Loop) -> str | None:
 
 
 def resume(loop: Loop) -> Loop:
-    """Return a resting loop as running. The counts that led to a person begin anew."""
+    """Return a resting loop as running. The counts that led to the user begin anew."""
     anew = replace(loop, stalls=0, trouble=None, complaints={}, changing_audits=0)
     return replace(anew, state=LoopState.RUNNING, rest=None, reason="")
 
 
 def rest(loop: Loop, kind: Rest, reason: str) -> Loop:
-    """Return a loop as resting. It waits for a person if the person has to find out what is wrong."""
+    """Return a loop as resting. It waits for the user if the user has to find out what is wrong."""
     state = LoopState.PAUSED if kind in {Rest.HOST, Rest.LIMIT, Rest.PERSON} else LoopState.WAITING
     return replace(loop, state=state, rest=kind, reason=reason)
 

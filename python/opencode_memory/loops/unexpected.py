@@ -15,7 +15,7 @@ def unwrap(error: Exception) -> Exception:
 
 
 def describe_error(error: Exception) -> str:
-    """Return what went wrong, for a person who has not seen the code."""
+    """Return what went wrong, for the user who has not seen the code."""
     if isinstance(error, OpencodeMemoryError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -256,7 +256,7 @@ class Worktree:
         """Make HEAD point to the loop's branch again; the files stay as they are.
 
         A model may detach HEAD, make a branch of its own, or rename the loop's branch. Commits on a detached HEAD would
-        be lost with the folder, and the person is told to merge the loop's branch.
+        be lost with the folder, and the user is told to merge the loop's branch.
         """
         branch = f"refs/heads/{self.branch}"
         if self.branch is None or git.run("rev-parse", "--symbolic-full-name", "HEAD") == branch:

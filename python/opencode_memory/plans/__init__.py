@@ -1,4 +1,4 @@
-"""Plans: what a model proposes to do, in Markdown, until a person approves it.
+"""Plans: what a model proposes to do, in Markdown, until the user approves it.
 
 ``text`` reads the Markdown, ``plan`` has the data classes, and ``plans`` keeps them with all their versions.
 """

@@ -34,12 +34,12 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """A person's decision to carry out a plan.
+    """The user's decision to carry out a plan.
 
     Attributes:
         mode: How.
         at: The time.
-        by: Where the person decided, for example ``command line``.
+        by: Where the user decided, for example ``command line``.
         message: Id of the message that starts the work, so that it is sent once.
         part: Id of that message's text.
         session: The session in which it is sent; for a new session, None until it is created.
@@ -71,7 +71,7 @@ class Plan:
         session: The session that wrote it; None for the command line.
         agent: The agent that wrote it.
         directory: Folder of that session.
-        remark: The person's remark with which the plan was sent back.
+        remark: The user's remark with which the plan was sent back.
         approval: The approval; None before.
     """
 

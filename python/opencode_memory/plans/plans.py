@@ -222,7 +222,7 @@ class Plans:
         return plan if plan.status is status else self._move(plan, status, from_=None, remark=plan.remark)
 
     def finish(self, plan: Plan) -> Plan:
-        """Record that a person calls an approved plan done.
+        """Record that the user calls an approved plan done.
 
         Raises:
             ConflictError: The plan was changed meanwhile, or was not approved.

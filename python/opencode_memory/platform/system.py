@@ -147,7 +147,7 @@ class System(Protocol):
         """Let the system end all processes that this one starts when this one ends, unless its supervisor does so."""
 
     def lower_priority(self) -> None:
-        """Let processes that a person waits for go before this one."""
+        """Let processes that the user waits for go before this one."""
 
     def wait_for_input(self, descriptor: int, seconds: float) -> bool:
         """Wait until a pipe has input or its other end is closed; return False after the given time."""

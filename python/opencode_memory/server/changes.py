@@ -1,4 +1,4 @@
-"""Changes of memories by the person, the same in the pages and in OpenCode's terminal."""
+"""Changes of memories by the user, the same in the pages and in OpenCode's terminal."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class LoopsEndpoint:
     async def handle(self, request: Request) -> Response:
         """Answer GET with the loops and waiting plans of a folder's project, or with the text of one plan.
 
-        POST does what a person chose.
+        POST does what the user chose.
         """
         if not self._token.is_in(request.scope):
             return refuse_without_token()
@@ -64,7 +64,7 @@ class LoopsEndpoint:
             return _refuse(error)
 
     async def _take(self, request: Request, directory: str) -> str:
-        """Do what a person chose, if the request says anything, and wake the keeper. Return what was done."""
+        """Do what the user chose, if the request says anything, and wake the keeper. Return what was done."""
         try:
             asked = await request.json()
         except (ValueError, RecursionError):
@@ -80,7 +80,7 @@ class LoopsEndpoint:
         return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}\n… (`opencode-memory plan show {plan}`)"
 
     def _act(self, directory: str, asked: Any) -> str:
-        """Do what a person chose in a dialog, and say what was done."""
+        """Do what the user chose in a dialog, and say what was done."""
         store, at = self._state.store, clock.now()
         project = self._state.projects.of_session(directory)
         match asked:

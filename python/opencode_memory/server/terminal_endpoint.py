@@ -1,4 +1,4 @@
-"""``/terminal``: what OpenCode's terminal shows of the memory, and what the person does there.
+"""``/terminal``: what OpenCode's terminal shows of the memory, and what the user does there.
 
 The server words every line, so the terminal decides nothing.
 """
@@ -43,7 +43,7 @@ _LINE_BYTES: Final = 48
 _TITLE_BYTES: Final = 110
 _TOAST_BYTES: Final = 120
 _LEARNS: Final = (Trust.EXTRACTED, Trust.AGENT)
-"""Writers whose changes are told to the person, who made all others."""
+"""Writers whose changes are told to the user, who made all others."""
 
 
 class TerminalEndpoint:
@@ -222,7 +222,7 @@ def describe_toasts(operation: Operation) -> Iterator[str]:
 
 
 def change(store: MemoryStore, memory: Memory, action: str, text: object) -> str:
-    """Do what the person chose, and say what was done.
+    """Do what the user chose, and say what was done.
 
     Raises:
         InvalidInputError: The action or its text is missing.

@@ -1,6 +1,6 @@
 """Puts the session that amends an earlier decision above the session that it amends.
 
-A person who amends a rule says so when the session begins (``announcement``). The later session is usually worded less
+The user who amends a rule says so when the session begins (``announcement``). The later session is usually worded less
 like the question, because it repeats less of the matter.
 """
 
@@ -22,7 +22,7 @@ def put_amendments_first(hits: Sequence[SessionHit], announces: Callable[[Sessio
 
     Args:
         hits: Hits, best first.
-        announces: Tells whether what the person said first in the session of a hit announces a change; called for few
+        announces: Tells whether what the user said first in the session of a hit announces a change; called for few
             sessions only.
     """
     firsts: dict[tuple[str, str], SessionHit] = {}

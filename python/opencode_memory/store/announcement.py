@@ -31,7 +31,7 @@ def _cue(weight: float, *forms: str) -> tuple[float, re.Pattern[str]]:
 
 
 _CUES: Final = (
-    # What the person calls a change, or an earlier decision.
+    # What the user calls a change, or an earlier decision.
     _cue(
         3.0,
         r"\bamend(?:ment|ments|ed|ing)?\b",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _KEY_BYTES: Final = 16
 SAID_LATER: Final = "said_later"
-"""Kind of the link from a later sentence of a person to the earlier statement that it is about."""
+"""Kind of the link from a later sentence of the user to the earlier statement that it is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ class SameSubject:
     Attributes:
         id: The memory.
         relation: Whether the sentence would replace the memory, or only contradict it.
-        reason: Why, for a person.
+        reason: Why, for the user.
         content: The text of the memory.
     """
 

@@ -25,8 +25,8 @@ class Relocation:
         source: Its file and line now.
         followers: Ids of memories that are not active, have the same topic and go with it.
         metadata: Members of the metadata to set; None removes one.
-        content: Its new text; None to keep the text. A text that a person or another writer has changed stays.
-        category: Its new category; None to keep it. A category that a person has set stays.
+        content: Its new text; None to keep the text. A text that the user or another writer has changed stays.
+        category: Its new category; None to keep it. A category that the user has set stays.
         revived_as: The status of an archived memory after the move; None leaves it archived.
     """
 

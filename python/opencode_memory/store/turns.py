@@ -225,7 +225,7 @@ class Turns:
         return [None] * len(turns) if self.texts is None else self.texts.read(turns)
 
     def _announces_change(self, hit: SessionHit) -> bool:
-        """Return whether the first message of the person in a hit's session announces a change of a decision."""
+        """Return whether the first message of the user in a hit's session announces a change of a decision."""
         return self._engine.opening_announces(hit.turn.database, hit.turn.session, _PERSON, _OPENING_TURNS)
 
     def _read(self, found: Iterable[dict[str, Any]]) -> list[Turn]:

@@ -1,4 +1,4 @@
-"""Check of plans and loops: those that wait for the person, loops that no server runs, and folders that are left."""
+"""Check of plans and loops: those that wait for the user, loops that no server runs, and folders that are left."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _check_running(loops: Loops, known: list[Loop], at: datetime) -> Iterator[Ch
 
 
 def _check_resting(known: list[Loop], at: datetime) -> Iterator[Check]:
-    """Report loops that wait for the person, or for an OpenCode."""
+    """Report loops that wait for the user, or for an OpenCode."""
     from opencode_memory.loops.model import LoopState, Rest  # noqa: PLC0415  as above
 
     for loop in known:

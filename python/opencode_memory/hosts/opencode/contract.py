@@ -26,9 +26,9 @@ _LONGEST_ID: Final = 200
 
 
 def find_parent(title: str, parent: str | None) -> str | None:
-    """Return the parent of a session; None if a person started it.
+    """Return the parent of a session; None if the user started it.
 
-    In the session of a loop nothing is a person's word, as in the session of a subagent. So it counts as having a
+    In the session of a loop nothing is the user's word, as in the session of a subagent. So it counts as having a
     parent.
     """
     return _LOOP_PARENT if title.startswith(LOOP_TITLE) else parent or None

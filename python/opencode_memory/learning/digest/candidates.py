@@ -1,7 +1,7 @@
 """From the items of an answer to candidates: quotes are found, texts are checked, and kinds are confirmed.
 
-The functions are pure. An item with words that the person typed is the person's statement. A directive must be a
-standing order in the person's own words; otherwise it becomes a convention.
+The functions are pure. An item with words that the user typed is the user's statement. A directive must be a
+standing order in the user's own words; otherwise it becomes a convention.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RULE: Final = "digest"
 CONFIDENCE: Final = 0.9
 _SHOWN: Final = 120
 _OWN_SHARE: Final = 0.34
-"""Share of a text's words that the person used in the session; below, it is the agent's statement."""
+"""Share of a text's words that the user used in the session; below, it is the agent's statement."""
 _FINDINGS: Final = frozenset({Category.FACT, Category.SOLUTION, Category.BLOCKER, Category.PROCEDURE})
 """Kinds that an agent's words can prove."""
 
@@ -122,7 +122,7 @@ def _judge(item: Item, grounds: Grounds) -> Statement | DropReason:
 
 def _make_candidate(item: Item, found: Found, grounds: Grounds) -> Candidate:
     said_by_person = found.speaker is Speaker.PERSON
-    # "Yes, do that" makes no words of the agent the person's own.
+    # "Yes, do that" makes no words of the agent the user's own.
     own_share = measure_share(item.text, "\n".join(turn.person for turn in grounds.transcript.turns))
     is_persons = said_by_person and found.is_typed and own_share >= _OWN_SHARE
     ruled = extract_from_user(item.quote, Context()) if is_persons else ()
@@ -140,14 +140,14 @@ def _make_candidate(item: Item, found: Found, grounds: Grounds) -> Candidate:
         topic=make_topic(kind, item.text) if is_persons else None,
         normal_form=of_rules.normal_form if of_rules is not None and of_rules.normal_form else normal_form,
         is_persons=is_persons,
-        # A rule waits if the person pasted it or only agreed to it, or if it stood in a tool's output before.
+        # A rule waits if the user pasted it or only agreed to it, or if it stood in a tool's output before.
         is_foreign=(said_by_person and not is_persons) or stands_in(item.quote, grounds.state.foreign),
         is_global=is_persons and is_for_all_projects(item.quote),
     )
 
 
 def _confirm_kind(kind: Category, ruled: Sequence[Candidate]) -> Category:
-    """Return the kind of an item that the person typed. Only a standing order is a directive."""
+    """Return the kind of an item that the user typed. Only a standing order is a directive."""
     if kind is not Category.DIRECTIVE:
         return kind
     is_order = any(candidate.category is Category.DIRECTIVE and not candidate.is_weak for candidate in ruled)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 LEAST_MESSAGES: Final = 3
-"""New messages of the person that a session needs for a digest."""
+"""New messages of the user that a session needs for a digest."""
 MOST_MEMORIES: Final = 10
 _MOST_QUERIES: Final = 8
 _HITS_OF_QUERY: Final = 4

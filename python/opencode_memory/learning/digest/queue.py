@@ -50,7 +50,7 @@ class Entry:
     Attributes:
         session: Its id.
         directory: Its folder.
-        parent: The session that started it; None for a session of a person.
+        parent: The session that started it; None for a session of the user.
         title: Its title.
         active_ms: Time of its last activity.
         due_ms: Time from which it may be digested; None if it wants no digest.

@@ -47,8 +47,8 @@ class Found:
         turn: The message with the quote, or the message that follows the answer with the quote. After the last
             message, that one.
         source: The message and the answers beside it, for checks of the text.
-        is_typed: Whether the person typed the words, and did not paste, fence or quote them.
-        is_question: Whether the person asked with them.
+        is_typed: Whether the user typed the words, and did not paste, fence or quote them.
+        is_question: Whether the user asked with them.
     """
 
     speaker: Speaker
@@ -80,7 +80,7 @@ def is_long_enough(parts: tuple[str, ...]) -> bool:
 def find_quote(
     transcript: Transcript, parts: tuple[str, ...], message: int | str | None, foreign: frozenset[int]
 ) -> Found | None:
-    """Find a quote in what was sent; words of the person come before words of the agent.
+    """Find a quote in what was sent; words of the user come before words of the agent.
 
     Args:
         transcript: What was sent.
@@ -138,6 +138,6 @@ def _is_question(text: str, last: str) -> bool:
 
 
 def _is_typed(message: str, parts: tuple[str, ...], foreign: frozenset[int]) -> bool:
-    """Return whether the words stand in sentences that the person typed; a quote may join two of them."""
+    """Return whether the words stand in sentences that the user typed; a quote may join two of them."""
     own = normalise(" ".join(iterate_typed(message, foreign)))
     return _contains(own, parts)

@@ -45,7 +45,7 @@ class DigestReport:
 
     Attributes:
         active: Ids of memories that are active now.
-        waiting: Ids of memories that wait for the person's review.
+        waiting: Ids of memories that wait for the user's review.
         replaced: Ids of memories that they replace.
         dropped: Items that were not stored.
         has_summary: Whether the summary of the session was stored.

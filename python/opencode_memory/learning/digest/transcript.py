@@ -1,4 +1,4 @@
-"""Transcript of a session as it is sent: what the person typed, and the agent's answer before each message.
+"""Transcript of a session as it is sent: what the user typed, and the agent's answer before each message.
 
 Tool calls, reasoning and files are left out. Private sections, injected memories, secrets and e-mail addresses are
 removed before texts are cut, because a cut secret is not recognised.
@@ -18,7 +18,7 @@ from opencode_memory.text.pasted import MEMORY_TAG, SYSTEM_TAG, strip_private
 from opencode_memory.text.unicode import replace_surrogates
 
 MOST_OF_MESSAGE: Final = 1_200
-"""Characters of a message of the person that are sent."""
+"""Characters of a message of the user that are sent."""
 MOST_OF_ANSWER: Final = 700
 """Characters of an answer of the agent that are sent."""
 MOST_OF_ALL: Final = 24_000
@@ -40,7 +40,7 @@ _EMPTY_LINES: Final = re.compile(r"\n\s*\n+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One message of the person.
+    """One message of the user.
 
     Attributes:
         message: Its id.
@@ -69,7 +69,7 @@ class Transcript:
     """Messages of a session.
 
     Attributes:
-        turns: Messages of the person, in order.
+        turns: Messages of the user, in order.
         closing: What is sent of the agent's last answer after them; empty if there is none.
         left: Number of later messages that did not fit.
     """
@@ -96,7 +96,7 @@ class TranscriptSource(Protocol):
 
 
 def build_transcript(messages: Sequence[Message]) -> Transcript:
-    """Build the transcript of messages. Messages of the person without own text are left out."""
+    """Build the transcript of messages. Messages of the user without own text are left out."""
     turns: list[Turn] = []
     answer = ""
     for message in messages:
@@ -145,13 +145,13 @@ def _iterate_typed(message: Message) -> Iterator[str]:
 
 
 def _clean(text: str) -> str:
-    # Nobody types a comment of HTML; in pasted text it hides instructions from the person.
+    # Nobody types a comment of HTML; in pasted text it hides instructions from the user.
     own = _COMMENT.sub(" ", _INJECTED.sub("\n", strip_private(text)))
     return _EMPTY_LINES.sub("\n", _BLANKS.sub(" ", clean_text(own))).strip()
 
 
 def _shorten_block(block: re.Match[str]) -> str:
-    """Replace a long block of code by its size; what it says is rarely the person's statement."""
+    """Replace a long block of code by its size; what it says is rarely the user's statement."""
     return block[0] if len(block[0]) <= _LONG_BLOCK else f"[{len(block[0])} characters of code or output]\n"
 
 

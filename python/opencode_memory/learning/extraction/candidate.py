@@ -37,8 +37,8 @@ class Candidate:
         is_remark: Whether no rule takes it for lasting. It is stored only if it is near to an earlier statement.
         is_foreign: Whether its words stood in a tool result, a file or a web page of the session.
         is_observed: Whether it records a command that succeeded in the session.
-        is_global: Whether the person wants it in all projects.
-        withdraws: Subject of the earlier statement that the person withdraws with this sentence; empty for none.
+        is_global: Whether the user wants it in all projects.
+        withdraws: Subject of the earlier statement that the user withdraws with this sentence; empty for none.
     """
 
     category: Category

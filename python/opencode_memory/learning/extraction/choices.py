@@ -50,7 +50,7 @@ def is_choice(candidate: Candidate) -> bool:
 
 
 def find_choice(message: str, offer: str) -> Candidate | None:
-    """Return the option that a person chose by its number, as a candidate in the words of the offer.
+    """Return the option that the user chose by its number, as a candidate in the words of the offer.
 
     A message that answers several questions, or that says more than the choice, is no choice. An option that is a
     question or a task of the agent ("run the tests") is nothing that lasts.
@@ -90,7 +90,7 @@ def _find_option(picked: re.Match[str], offer: str) -> str:
     if len(offered) < _FEWEST or not _ASKS_TO_CHOOSE.search(offer):
         return ""
     if any(len(texts) > 1 for texts in offered.values()):
-        return ""  # Two numbered lists: it is not certain from which one the person chose.
+        return ""  # Two numbered lists: it is not certain from which one the user chose.
     if picked["place"]:
         return list(offered.values())[min(_PLACES[picked["place"].lower()], len(offered) - 1)][0]
     # A single letter may be an ordinary word. A number at the beginning is a choice if that number was offered.

@@ -1,4 +1,4 @@
-"""Corrections: the person rejects a tool that the agent used and names the alternative, for example "no, pnpm"."""
+"""Corrections: the user rejects a tool that the agent used and names the alternative, for example "no, pnpm"."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def find_correction(sentence: Sentence, action: str, *, is_denied: bool = False)
     Args:
         sentence: Sentence of the user.
         action: The last action or text of the agent.
-        is_denied: Whether the person rejected the action already, without the word "no".
+        is_denied: Whether the user rejected the action already, without the word "no".
     """
     denied = _NO.match(sentence.text)
     if not (denied or is_denied) or not action or sentence.is_question:

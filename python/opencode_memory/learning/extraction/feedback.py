@@ -1,4 +1,4 @@
-"""Feedback on refused tool calls: a person who refuses a call names what they want instead, once or for good."""
+"""Feedback on refused tool calls: the user who refuses a call names what they want instead, once or for good."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
 
 
 def extract_from_refusal(text: str, action: str, languages: frozenset[str]) -> tuple[Candidate, ...]:
-    """Return the lasting statements of a refusal: those of any message, and the tool that the person wants instead.
+    """Return the lasting statements of a refusal: those of any message, and the tool that the user wants instead.
 
     Args:
         text: The user's reason.

@@ -76,7 +76,7 @@ def repeats_last_words(text: str, said: tuple[int, ...]) -> bool:
 
 
 def strip_earlier(block: str) -> str:
-    """Leave out the earlier statements that a block names. A person who repeats one wants it back.
+    """Leave out the earlier statements that a block names. The user who repeats one wants it back.
 
     >>> strip_earlier("- Push to main. (2 d ago; before: Never push to main.)")
     '- Push to main. (2 d ago'

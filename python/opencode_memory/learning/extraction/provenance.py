@@ -1,8 +1,8 @@
-"""Provenance of words in a session: typed by the person, or read before from a tool result, a file or a web page.
+"""Provenance of words in a session: typed by the user, or read before from a tool result, a file or a web page.
 
 Both are stored as hashes of word triples, as ``injected_text`` does, so a state holds no readable text. Words belong to
-their first source: a text that the person pasted from a tool result does not count as typed, and a file that repeats
-what the person typed before does not make the person's statement foreign.
+their first source: a text that the user pasted from a tool result does not count as typed, and a file that repeats
+what the user typed before does not make the user's statement foreign.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _QUOTED_LINE: Final = re.compile(r"^\s*(?:>| {4}|\t|\|)")
 
 
 def add_typed(typed: tuple[int, ...], message: str, foreign: Collection[int]) -> tuple[int, ...]:
-    """Add what the person typed in a message; the oldest hashes are dropped first.
+    """Add what the user typed in a message; the oldest hashes are dropped first.
 
     Args:
         typed: Hashes of the earlier messages.
@@ -48,7 +48,7 @@ def add_typed(typed: tuple[int, ...], message: str, foreign: Collection[int]) ->
 
 
 def iterate_typed(message: str, foreign: Collection[int] = ()) -> Iterator[str]:
-    """Yield the sentences of a message that the person typed: short, not fenced, not quoted, and not foreign."""
+    """Yield the sentences of a message that the user typed: short, not fenced, not quoted, and not foreign."""
     text = _FENCE.sub("\n", strip_private(message))
     own = "\n".join(line for line in text.split("\n") if not _QUOTED_LINE.match(line)).strip()
     if len(own) > LONGEST_TYPED:
@@ -67,7 +67,7 @@ def add_foreign(foreign: tuple[int, ...], output: str, typed: Collection[int]) -
     Args:
         foreign: Hashes of the earlier outputs.
         output: What a tool returned: the content of a file, a web page, the output of a command.
-        typed: Hashes of what the person typed before.
+        typed: Hashes of what the user typed before.
     """
     fresh: list[int] = []
     end, windows = 0, 0

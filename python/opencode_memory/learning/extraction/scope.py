@@ -1,4 +1,4 @@
-"""Scope of a statement: whether a person wants it in all their projects, in any language that has cues."""
+"""Scope of a statement: whether the user wants it in all their projects, in any language that has cues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HERE: Final = re.compile(
 
 
 def is_for_all_projects(text: str) -> bool:
-    """Return whether a person wants what a text says in all their projects.
+    """Return whether the user wants what a text says in all their projects.
 
     "In all projects" does not say so: it may mean the projects of one repository.
     """

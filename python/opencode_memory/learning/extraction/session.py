@@ -227,7 +227,7 @@ def _hold(state: SessionState, found: list[Candidate]) -> SessionState:
 def _is_repeated(candidate: Candidate, state: SessionState) -> bool:
     """Return whether a candidate repeats an injected memory or an earlier statement of this session.
 
-    An agent repeats what it mostly has the words of. The person may change one word: "the staging port is 9090".
+    An agent repeats what it mostly has the words of. The user may change one word: "the staging port is 9090".
     """
     if candidate.may_repeat:
         return False
@@ -245,13 +245,13 @@ def _is_repeated_by_person(candidate: Candidate, state: SessionState) -> bool:
     # A statement with a topic may be repeated after another statement has replaced it.
     if candidate.topic is None and injected_text.repeats_last_words(text, state.proposed):
         return True
-    # A near statement since then has changed the injected memory, which the person wants back.
+    # A near statement since then has changed the injected memory, which the user wants back.
     was_changed = injected_text.repeats(text, state.proposed)
     return not was_changed and injected_text.repeats(text, state.injected, least=1.0)
 
 
 def _mark_foreign(candidate: Candidate, foreign: tuple[int, ...]) -> Candidate:
-    """Mark a statement that the person pasted from what a tool returned earlier in the session."""
+    """Mark a statement that the user pasted from what a tool returned earlier in the session."""
     return replace(candidate, is_foreign=provenance.stands_in(candidate.evidence.rstrip("…"), foreign))
 
 

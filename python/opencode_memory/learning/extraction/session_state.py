@@ -157,8 +157,8 @@ class SessionState:
         injected: Hashes of memories that were injected into the session.
         proposed: Hashes of statements that were already proposed from the session.
         blockers: Topics and texts of unresolved blockers that were found in the session.
-        typed: Hashes of what the person typed; see ``provenance``.
-        foreign: Hashes of instructions that tools returned and the person had not typed before.
+        typed: Hashes of what the user typed; see ``provenance``.
+        foreign: Hashes of instructions that tools returned and the user had not typed before.
         own: Number of messages that were not copied from the session that this one was forked from.
         findings: Number of findings of the agent.
         solved: Normal forms of the complaints that edits have solved.

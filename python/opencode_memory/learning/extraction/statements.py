@@ -1,7 +1,7 @@
-"""Statements of a person: selects the sentences of a message that are worth keeping, and words them.
+"""Statements of the user: selects the sentences of a message that are worth keeping, and words them.
 
 A sentence that passes the gate is a statement. Any other declarative sentence is a weak candidate: it is stored only if
-the person says it in three sessions, or if it changes an active memory.
+the user says it in three sessions, or if it changes an active memory.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def _build(verdict: Verdict, sentence: str, said: str) -> Candidate:
 
 
 def _find_requested(sentences: Sequence[Sentence]) -> frozenset[int]:
-    """Return the numbers of sentences that belong to a text that the person asked for, or to product requirements."""
+    """Return the numbers of sentences that belong to a text that the user asked for, or to product requirements."""
     requested: set[int] = set()
     is_requested = False
     for sentence in sentences:

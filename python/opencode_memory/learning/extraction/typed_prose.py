@@ -1,7 +1,7 @@
-"""Typed prose: the part of a message that the person wrote as sentences, without lists, logs, headings and code.
+"""Typed prose: the part of a message that the user wrote as sentences, without lists, logs, headings and code.
 
-A message that is mostly pasted, or that is longer than a person types, has no typed prose at all: plans, articles and
-answers of other models have sentences of their own that would be taken for the person's.
+A message that is mostly pasted, or that is longer than the user types, has no typed prose at all: plans, articles and
+answers of other models have sentences of their own that would be taken for the user's.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _INTRODUCES: Final = re.compile(
 
 
 def extract_typed_prose(message: str) -> str:
-    """Return the sentences that the person typed, line by line; empty if the message states nothing."""
+    """Return the sentences that the user typed, line by line; empty if the message states nothing."""
     if len(_MAIL.findall(message[:_LOOKED_AT])) > 1:
         return ""
     text = extract_authored_text(message).text.strip()

@@ -1,8 +1,8 @@
-"""Weak statements: declarative sentences of a person without a sign that they are lasting.
+"""Weak statements: declarative sentences of the user without a sign that they are lasting.
 
-One of them is stored only if the person says it in three sessions, or if it changes an active memory about the same
+One of them is stored only if the user says it in three sessions, or if it changes an active memory about the same
 subject, for example "the staging port is 8090". Otherwise its hash is counted and its words are forgotten. A complaint
-or a sentence about the work at hand is a remark. It is stored only if it is near to an earlier statement of the person,
+or a sentence about the work at hand is a remark. It is stored only if it is near to an earlier statement of the user,
 and its hash is not counted.
 """
 
@@ -26,7 +26,7 @@ from opencode_memory.models import Category
 LONGEST_MESSAGE: Final = 700
 MOST_PER_MESSAGE: Final = 4
 OTHER_SESSIONS: Final = 2
-"""Number of other sessions in which the person must have said the same."""
+"""Number of other sessions in which the user must have said the same."""
 RULE: Final = "said again"
 _LEAST_WORDS: Final = 3
 _LEAST_WORDS_OF_REPETITION: Final = 6
@@ -50,7 +50,7 @@ _ABOUT_THE_TALK: Final = re.compile(
     r"ran|did|asked|noticed|added|pushed|opened)\b)",
     re.IGNORECASE,
 )
-"""Beginning of a sentence about what the agent or the person has just done."""
+"""Beginning of a sentence about what the agent or the user has just done."""
 _DEFECT: Final = re.compile(
     r"\b(?:still|broken|bugs?|buggy|fail(?:s|ed|ing)?|errors?|wrong|stuck|hangs?|weird|strange|"
     r"(?:does|is)(?:n'?t| not) (?:work|working|right))\b",

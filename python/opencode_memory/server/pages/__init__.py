@@ -1,4 +1,4 @@
-"""Pages of the resident server for the person: what is remembered, why, and buttons to change it.
+"""Pages of the resident server for the user: what is remembered, why, and buttons to change it.
 
 The server renders HTML. The forms work without JavaScript; the script only adds keys. Nothing is loaded from elsewhere.
 """

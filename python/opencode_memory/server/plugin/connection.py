@@ -261,7 +261,7 @@ class Connection:
         self._require_context()
         for session, facts in find_facts(params):
             self._remember(session, facts)
-        # Skip sessions that opencode-memory started itself for a digest: their prompts are not written by a person.
+        # Skip sessions that opencode-memory started itself for a digest: their prompts are not written by the user.
         others = drop_sessions(params, self._is_ours)
         self._loops.notify()
         self._loops.todos.take(others)
@@ -274,7 +274,7 @@ class Connection:
         await self._on_thread(partial(self._watch.take, others, at=clock.now()))
 
     async def _say_refused(self, plan: str, problem: str) -> None:
-        """Tell the person that the answer to a question did not approve a plan."""
+        """Tell the user that the answer to a question did not approve a plan."""
         message = f"The plan [{plan}] is not approved: {problem}. Then: opencode-memory plan approve {plan}"
         try:
             await self.opencode.toast(message, variant="warning")

@@ -1,4 +1,4 @@
-"""Approval of a plan by the answer to a question: fixed labels, which the person chooses in any client of OpenCode.
+"""Approval of a plan by the answer to a question: fixed labels, which the user chooses in any client of OpenCode.
 
 An agent writes the question. So an answer counts only if the question offered exactly our labels: another question,
 whose answer happens to be one of them, approves nothing.

@@ -174,7 +174,7 @@ fn found(write: &WriteTx<'_>, project_id: i64, id: &str) -> Result<Option<Memory
     Ok(memory::by_id(write, id)?.filter(|memory| memory.project_id == project_id))
 }
 
-/// The memory after the move. A text or category that a person gave it stays. `key` is the one before the move.
+/// The memory after the move. A text or category that the user gave it stays. `key` is the one before the move.
 fn change(before: &Memory, one: &Relocation, key: i64) -> Memory {
     let mut after = before.clone();
     after.topic = Some(one.topic.clone());

@@ -53,7 +53,7 @@ const IS_TURN: &str = "kind IN ('undo', 'redo')";
 /// The kind of a change by which the program puts memories away by itself; a reason follows it.
 pub const UPKEEP: &str = "upkeep";
 
-/// Changes by a comparison of vectors, whose operations only supersede. An operation of a person also records the
+/// Changes by a comparison of vectors, whose operations only supersede. An operation of the user also records the
 /// statement that replaces others. If the history of that one was purged, nobody knows whose change it was.
 macro_rules! is_comparison {
     () => {

@@ -51,7 +51,7 @@ pub fn list(connection: &Connection, wanted: &Wanted, limit: usize) -> Result<Ve
         None => "",
     };
     let order = if wanted.undone == Some(true) { "max(undone_by)" } else { "operation" };
-    // A redo finds upkeep that a person has undone.
+    // A redo finds upkeep that the user has undone.
     let others = if wanted.undone == Some(true) { history::IS_COMPARISON } else { history::IS_UPKEEP };
     let mut statement = connection.prepare_cached(&format!(
         "SELECT operation FROM history WHERE operation > 0 AND operation < ?1 AND kind NOT IN ('undo', 'redo') {state} \

@@ -61,7 +61,7 @@ _REMINDS: Final = re.compile(
     r"explained)(?: \w+){0,2}[,:]\s*(?P<again>(?:we|our|all|every|never|always|you|i)\b.+)",
     re.IGNORECASE,
 )
-"""A person who reminds of an order wants it to last."""
+"""The user who reminds of an order wants it to last."""
 _ORDERS: Final = re.compile(
     r"^(?:always|never|don'?t|do not|use|run|make|keep|write|put|ask|check|avoid|only|commit|add)\b", re.IGNORECASE
 )

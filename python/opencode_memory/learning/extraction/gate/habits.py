@@ -70,7 +70,7 @@ _OWN_HANDS: Final = re.compile(
     r"(?:(?! if\b)[^.;])*\b(?:manually|myself|by hand|on my own)\b",
     re.IGNORECASE,
 )
-"""Steps that the person takes without the agent: "I will commit manually"."""
+"""Steps that the user takes without the agent: "I will commit manually"."""
 _OUT_OF_SCOPE: Final = re.compile(
     r"\bwe (?:do not|don'?t|won'?t|needn'?t)(?: (?:need|have|want) to)? (?:maintain|support|keep|preserve|provide|"
     r"care about|worry about)\b(?!\W*$)|\bi (?:do not|don'?t) want to (?:have|maintain|support|depend on|rely on)\b(?! (?:to|it|"
@@ -94,7 +94,7 @@ _PREFERRED: Final = re.compile(
 
 
 def find_habit(sentence: str) -> Verdict | None:
-    """Return the habit of the team, or the lasting wish of the person, that a sentence states."""
+    """Return the habit of the team, or the lasting wish of the user, that a sentence states."""
     # "I want the canvas to be cleared every time I press space" is a requirement for the product.
     if _WANT.search(sentence) and (is_about_work(sentence) or _ADDRESSES.search(sentence)):
         return make_verdict(Category.PREFERENCE, "lasting wish", sentence)

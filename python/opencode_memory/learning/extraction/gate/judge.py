@@ -1,4 +1,4 @@
-"""Judges a sentence of a person: asks the forms of the gate in order."""
+"""Judges a sentence of the user: asks the forms of the gate in order."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Cues:
         letters: Matches one letter that identifies it.
         lead: Matches introductory words, which are no part of a statement.
         moment: Found in sentences about the work at hand.
-        everywhere: Found in sentences that hold for all projects of the person.
+        everywhere: Found in sentences that hold for all projects of the user.
         retraction: Matches a remark that takes the statement before it back.
         remember: Forms that order to remember what the group ``said`` matches.
         directive: Forms of orders to the agent.

@@ -1,4 +1,4 @@
-"""Commands /plan, /loop and /cancel-loop. The person typed them, so they approve and cancel at once."""
+"""Commands /plan, /loop and /cancel-loop. The user typed them, so they approve and cancel at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools for plans: write one, offer it to the person, and learn how it was approved."""
+"""Tools for plans: write one, offer it to the user, and learn how it was approved."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def find_plan(call: SessionCall, plans: Plans, part: str | None) -> Plan:
 
 
 def offer(plan: Plan) -> Answer:
-    """Tell the agent how the person approves a plan."""
+    """Tell the agent how the user approves a plan."""
     data = {"plan": plan.id, "status": plan.status}
     if plan.status is not PlanStatus.SUBMITTED:
         return Answer(_head(plan), data)

@@ -41,7 +41,7 @@ export function connect(api: Api): Ask | undefined {
   }
 }
 
-// Do what the person chose, and say what the server did.
+// Do what the user chose, and say what the server did.
 export async function act(api: Api, ask: Ask, path: string, body: Values): Promise<void> {
   let message = "opencode-memory does not answer"
   let variant = "error"
