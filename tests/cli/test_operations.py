@@ -110,7 +110,7 @@ def test_redo_names_each_memory_once(cli: CommandLine, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["undo", "redo"])
 def test_all_finds_nothing_in_an_empty_store(cli: CommandLine, command: str) -> None:
     said = cli(command, "--all").err
-    assert "in this store" in said
+    assert "this store has no" in said
     assert "--all" not in said
 
 

@@ -108,7 +108,7 @@ def _may_send(run: Invocation, wanted: EmbeddingProvider) -> bool:
 
     Raises:
         ConfigError: A setting of the server is missing.
-        InvalidInputError: A setting is invalid, or nobody is there to be asked.
+        InvalidInputError: A setting is invalid, or no terminal is there to ask the user.
     """
     if wanted in (EmbeddingProvider.LOCAL, EmbeddingProvider.FOLDER):
         return True

@@ -131,7 +131,7 @@ def _list(
 ) -> Sequence[Operation]:
     # A folder that the store does not know yet has changes of global memories only, not those of all projects.
     project, actor = (None, None) if everything else (store.project or run.name_project(store), Trust.USER)
-    # `undo` takes back what somebody did. Only `--operation` takes back what the program did by itself.
+    # `undo` takes back changes of users and agents. Only `--operation` takes back what the program changed by itself.
     return store.operations.list(
         project=project, actor=actor, with_upkeep=undone is not False, undone=undone, limit=limit
     )
@@ -149,7 +149,7 @@ def _find(run: Invocation, store: MemoryStore, number: int | None, *, undone: bo
             return found[0]
         what = "undone" if undone else "changed"
         if everything:
-            raise NotFoundError(f"nobody has {what} anything in this store", id="")
+            raise NotFoundError(f"this store has no {'undo to take back' if undone else 'change to undo'}", id="")
         error = NotFoundError(f"you have {what} nothing in this project", id="")
         error.hint = "`opencode-memory log --all` lists changes of agents and in other projects, --all takes them, too"
         raise error
@@ -199,7 +199,7 @@ def _preview(run: Invocation, changes: Sequence[HistoryEntry], rest: Rest) -> in
 
 
 def _name_writer(operation: Operation) -> str:
-    """Name who made an operation. Upkeep has the writer of its process, but nobody asked for it."""
+    """Name the author of an operation. Upkeep has the writer of its process, although no writer asked for it."""
     is_upkeep = all(kind.startswith("upkeep:") for kind, _ in operation.kinds)
     return "program" if is_upkeep else operation.actor.writer
 

@@ -143,7 +143,8 @@ def _may_read(memory: Memory, project: str | None, at: datetime) -> bool:
 def _fold(store: MemoryStore, memories: Sequence[Memory], at: datetime) -> list[Folded]:
     """Fold earlier statements into later ones, also of memories that are not among the newest.
 
-    An earlier statement that is due keeps its own entry. Otherwise nobody would see its reminder, and end it.
+    An earlier statement that is due keeps its own entry. Otherwise the user could not see and end its
+    reminder.
     """
     later = store.later([memory.id for memory in memories])
     folded = fold(memories, store.earlier([memory.id for memory in (*memories, *later)]), others=later)

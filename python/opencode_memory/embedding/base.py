@@ -52,7 +52,7 @@ class Embedder(Protocol):
         """
 
     def embed_query(self, text: str) -> Vector:
-        """Embed what somebody searches for; recent queries are answered from memory.
+        """Embed a query; the vectors of recent queries are cached.
 
         Returns:
             float32, shape (dimension,), of length 1 and read-only.

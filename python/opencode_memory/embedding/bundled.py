@@ -35,7 +35,7 @@ MAX_CACHED_QUERY: Final = 2_000
 """Characters; longer queries are not worth keeping, and would make the cache unbounded in bytes."""
 
 MAX_QUERY_CHUNKS: Final = 4
-"""Pieces of a query that are read: somebody waits for the answer, and each costs about as much as ten queries."""
+"""Pieces of a query that are read: the user waits for the answer, and each costs about as much as ten queries."""
 
 _FRAME: Final = 2
 """Tokens that the model wants around each text."""

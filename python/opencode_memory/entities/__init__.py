@@ -39,14 +39,14 @@ _NAME_CHARS: Final = 512
 
 
 def find_entities(text: str, *, project: str | None, work_trees: Sequence[str] = ()) -> tuple[str, ...]:
-    """Find what a text names.
+    """Find the entities that a text names.
 
     Fenced code is not read. Of code in a line, files count, and a reference when it is all that the code holds. The
     time is proportional to the length of the text, however hostile.
 
     Args:
         text: Any text, usually Markdown.
-        project: Name of the text's project; None for what belongs to no project.
+        project: Name of the text's project; None if it belongs to no project.
         work_trees: Absolute paths of the project's work trees. Files below them are named by their relative paths.
 
     Returns:
@@ -70,15 +70,15 @@ def find_entities(text: str, *, project: str | None, work_trees: Sequence[str] =
 
 
 def canonical(reference: str, *, project: str | None, work_trees: Sequence[str] = ()) -> str:
-    """Return the one name of what somebody refers to.
+    """Return the canonical name of a reference.
 
     Args:
-        reference: What a person or a model typed, with or without the backticks or angle brackets of Markdown.
+        reference: Text of a user or a model, with or without the backticks or angle brackets of Markdown.
         project: Name of the project that the reference is made in; None for none.
         work_trees: Absolute paths of the project's work trees. A file below one is named by its relative path.
 
     Returns:
-        The name; of what is none of our kinds, the reference itself without the blanks around it.
+        The name. A reference of no known kind is returned as it is, without the blanks around it.
 
     >>> canonical("https://github.com/Owner/Repo/pull/5/files", project=None)
     'github.com/owner/repo#5'

@@ -77,7 +77,7 @@ WITH_FOLDER: Final = SOURCES | _words("""
     npz onnx otf parquet patch pdf pem pl pm png pptx snap so sqlite sum svg tar template tgz tmpl ttf wasm wav webp
     woff woff2 xls xlsx xsd xsl zip
 """)
-"""With the endings that a bare name shares with domains and words, and those of files that nobody edits."""
+"""With the endings that a bare name shares with domains and words, and those of files that users do not edit."""
 
 NAMED_LIKE_PROJECTS: Final = _words("jl js vim")
 """Endings of files that are names of projects just as often: ``vercel/next.js``."""

@@ -66,7 +66,7 @@ def store_fact(store: MemoryStore, name: str, item: Item, *, project: str | None
 
 
 def _is_ours(fact: Memory, name: str) -> bool:
-    """Return whether nobody has changed the text of a fact since it was fetched."""
+    """Return whether the text of a fact is unchanged since it was fetched."""
     item = parse_item(fact.metadata)
     is_fetched = fact.source.tool == FORGE and fact.trust in (Trust.TOOL, Trust.IMPORTED)
     return is_fetched and item is not None and fact.content == item.describe(name)

@@ -1,6 +1,6 @@
-"""Takes back what the messages stored that the user has undone in OpenCode, so that no model is told it any more.
+"""Takes back the memories of messages that the user has undone in OpenCode, so that no model sees them any more.
 
-This is an undo in the log: a memory that was replaced comes back, and ``redo`` reverses it. A memory that somebody has
+This is an undo in the log: a memory that was replaced comes back, and ``redo`` reverses it. A memory that was
 changed since, for example edited or pinned, stays as it is.
 """
 
@@ -30,7 +30,7 @@ _log: Final = logging.getLogger(__name__)
 def list_stored(
     store: MemoryStore, session: str, messages: Collection[str], *, since: str | None = None
 ) -> list[tuple[Memory, int]]:
-    """Return the memories that messages of a session stored, without those that somebody has changed since.
+    """Return the memories that messages of a session stored, without those that were changed since.
 
     With each memory comes the number of the operation that stored its text.
 
@@ -108,7 +108,7 @@ def _list_changes(store: MemoryStore, id_: str) -> list[HistoryEntry]:
 
 
 def _find_operation(store: MemoryStore, memory: Memory) -> int | None:
-    """Return the last operation that gave a memory its text; None if somebody else has changed it since its message.
+    """Return the last operation that gave a memory its text; None if another writer has changed it since its message.
 
     Several texts may be from one message: an agent stores a topic twice, or edits what it has stored.
     """

@@ -63,8 +63,8 @@ class GitError(OpencodeMemoryError):
     Attributes:
         command: The command of git.
         said: The end of its error output.
-        problem: What could not be done, for people; empty if nobody has explained it.
-        advice: What the person can do about it; empty if nothing is known.
+        problem: The step that failed, for the user; empty if the caller has not explained it.
+        advice: What the user can do about it; empty if nothing is known.
     """
 
     def __init__(self, command: str, said: str, *, problem: str = "", advice: str = "") -> None:

@@ -1,4 +1,4 @@
-"""OpenCode that the server starts for loops, where nobody has one open.
+"""OpenCode that the server starts for loops if the user has none open.
 
 One process of ``opencode serve`` serves the loops of all projects. It has a password, listens on the loopback
 interface, and connects by its plugin as every other OpenCode does. It outlives a server that dies: the next one finds

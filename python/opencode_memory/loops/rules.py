@@ -39,7 +39,7 @@ def session_rules(*, output: str) -> list[dict[str, str]]:
 
 
 def refusal(asked: dict[str, Any]) -> dict[str, str]:
-    """Return the answer to a question of permission, because nobody watches. The model reads its sentence."""
+    """Return the answer to a question of permission, because no user watches a loop. The model reads its sentence."""
     kind = str(asked.get("permission") or asked.get("type") or "this")
     return {
         "reply": "reject",

@@ -291,7 +291,7 @@ class SessionStep:
         return await self._finish_turn()
 
     async def _answer_questions(self) -> None:
-        """Reject what the loop's sessions ask, because nobody would answer."""
+        """Reject what the loop's sessions ask, because no user would answer."""
         asked = await self._ask("GET", "/permission")
         mine = {self.step.session, *(await self._children(self.step.session or ""))}
         for question in asked if isinstance(asked, list) else ():

@@ -43,7 +43,7 @@ _PLAIN: Final = ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignor
 
 
 class ChangedConfigError(OpencodeMemoryError):
-    """The configuration of git was changed while the loop ran, so git may run a program of somebody else."""
+    """The configuration of git was changed while the loop ran, so git may run a program of another author."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,7 +83,7 @@ def propose(store: MemoryStore, *, project: str | None, days_stale: int, at: dat
 def apply(store: MemoryStore, proposal: Proposal, *, in_upkeep: bool = False) -> list[Memory]:
     """Archive stale memories and the weaker memory of each duplicate pair; return the archived memories.
 
-    With ``in_upkeep`` nobody asked for this, so it does not stop an undo of earlier changes.
+    With ``in_upkeep`` the program acts by itself, so the change does not stop an undo of earlier changes.
 
     In a chain of duplicates one memory stays: a memory that is archived in favour of another does not archive a third.
     """

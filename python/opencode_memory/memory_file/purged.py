@@ -49,7 +49,7 @@ class _Cleaned:
     Attributes:
         lines: Its lines.
         removed: The changed and removed lines.
-        edited: Whether a bullet of a purged memory has a text that somebody else wrote.
+        edited: Whether a bullet of a purged memory has a text by another author.
     """
 
     lines: list[str]

@@ -78,7 +78,7 @@ def apply_change(
 
 
 def went_with_its_file(store: MemoryStore, id_: str) -> bool:
-    """Return whether the removal of its file archived a memory, and nobody changed the memory since."""
+    """Return whether the removal of its file archived a memory, and the memory is unchanged since."""
     return store.history(id_)[-1].kind == f"archive: {_REASON}"
 
 

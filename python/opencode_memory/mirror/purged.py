@@ -1,7 +1,7 @@
 """Removes the files of purged memories at once: in the folders of the mirror, and in those that are shared with a team.
 
 Only folders that this store has written or read are reached. A file is removed if it holds the purged text; a file of
-the same memory with another text is named instead, because somebody wrote that text.
+the same memory with another text is named instead, because another author wrote that text.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Operations:
         return [records.operation(one) for one in found]
 
     def archive_in_upkeep(self, ids: Sequence[str], reason: str) -> builtins.list[Memory]:
-        """Archive memories because the program keeps the store tidy, not because somebody wants it.
+        """Archive memories because the program keeps the store tidy, not because a writer asks for it.
 
         An undo of earlier changes takes this back as well. An archive by ``MemoryStore.archive`` would stop it.
         """

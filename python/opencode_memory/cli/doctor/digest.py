@@ -18,7 +18,7 @@ _WAITS_TOO_LONG_MS: Final = 86_400_000
 
 
 def check_digest(store: MemoryStore, config: LearningConfig) -> Iterator[Check]:
-    """Report a digest that fails, that nobody runs, or whose settings are invalid."""
+    """Report a digest that fails, that no process makes, or whose settings are invalid."""
     from opencode_memory.learning.digest.queue import DigestQueue  # noqa: PLC0415  not needed for help
     from opencode_memory.learning.digest.settings import is_enabled, read_settings, uses_server  # noqa: PLC0415  as above
 

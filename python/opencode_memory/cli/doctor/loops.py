@@ -86,7 +86,7 @@ def _check_folders(folder: Path, known: list[Loop], damaged: set[str]) -> Iterat
     """Report folders of loops that have no record any more."""
     ids = {loop.id for loop in known} | damaged
     left = sorted(entry for entry in folder.iterdir() if entry.name not in ids) if folder.is_dir() else []
-    # The small shell of a sandbox is no work of anybody.
+    # The small shell of a sandbox holds no work.
     trees = [tree for entry in left if entry.is_dir() for tree in sorted(entry.iterdir()) if tree.is_dir()]
     if trees:
         named = ", ".join(map(str, trees[:_MOST_NAMED])) + (" …" if len(trees) > _MOST_NAMED else "")

@@ -54,7 +54,7 @@ const IS_TURN: &str = "kind IN ('undo', 'redo')";
 pub const UPKEEP: &str = "upkeep";
 
 /// Changes by a comparison of vectors, whose operations only supersede. An operation of the user also records the
-/// statement that replaces others. If the history of that one was purged, nobody knows whose change it was.
+/// statement that replaces others. If the history of that one was purged, the author of the change is unknown.
 macro_rules! is_comparison {
     () => {
         "(kind = 'supersede' AND operation > 0 AND NOT EXISTS (\

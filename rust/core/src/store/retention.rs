@@ -58,7 +58,7 @@ impl WriteTx<'_> {
             )?;
         }
         self.execute("DELETE FROM learning WHERE updated_at < ?1", [before_ms])?;
-        // The mark of a digest is a copy of the state of its session. Without that state, nobody can claim the session.
+        // The mark of a digest is a copy of the state of its session. Without that state, no process can claim the session.
         self.execute(
             "DELETE FROM feed WHERE mark LIKE '{%' AND NOT EXISTS (\
              SELECT 1 FROM learning WHERE learning.session = feed.session)",

@@ -50,7 +50,7 @@ pub(super) struct Claim {
     pub is_task: bool,
     /// Whether it may well be a task that is done once: "run npm install".
     pub may_be_once: bool,
-    /// Whether it tells somebody to do or not to do something: "use X", "never use X".
+    /// Whether it is an order to do or not to do something: "use X", "never use X".
     pub commands: bool,
     /// Whether it says what is wanted, rather than what is the case: an order, "we", "should".
     pub is_wish: bool,

@@ -27,7 +27,7 @@ export class Bridge {
   hasAnswered = false
   private wasReady = false
   private isClosed = false
-  // Whether the server could not be started. Then nobody waits for it.
+  // Whether the server could not be started. Then no hook waits for it.
   private isHopeless = false
   private isStarting = false
   private waiting: ((isReady: boolean) => void)[] = []
