@@ -148,6 +148,15 @@ def test_loop_that_another_process_starts_first_leaves_no_plan(
     assert shop.ok("plan", "list", "--json").json["plans"] == []
 
 
+def test_limit_of_a_loop_is_raised_above_the_configured_limit(
+    shop: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENCODE_MEMORY_LOOP_MAX_ITERATIONS", "2000")
+    first = start(shop)
+    shop.ok("loop", "resume", first["id"], "--iterations", "3000")
+    assert shop.ok("loop", "show", first["id"], "--json").json["loop"]["limits"]["iterations"] == 3000
+
+
 def test_limit_of_a_running_loop_is_raised(shop: CommandLine) -> None:
     id_ = start(shop, "--iterations", "3")["id"]
     options = ("--iterations", "9", "--hours", "2", "--tokens", "7", "--cost", "1.5")

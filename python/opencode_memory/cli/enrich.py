@@ -26,7 +26,9 @@ _MOST: Final = 10_000
 
 @command("enrich", is_paged=True)
 @click.argument("reference", required=False, metavar="[REF]")
-@click.option("--limit", type=click.IntRange(1, _MOST), default=_LIMIT, show_default=True, help="Most requests.")
+@click.option(
+    "--limit", type=click.IntRange(1, _MOST), default=_LIMIT, show_default=True, help="Maximum number of requests."
+)
 @click.option("--dry-run", is_flag=True, help="List what would be requested, and send nothing.")
 def enrich(run: Invocation, *, reference: str | None, limit: int, dry_run: bool) -> int:
     """Fetch titles and states of issues, merge requests and epics from GitHub and GitLab.

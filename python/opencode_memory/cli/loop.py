@@ -39,7 +39,9 @@ from opencode_memory.text.formatting import format_count
 
 _MOST_PATH: Final = 1_000
 _name_argument = click.argument("name", metavar="LOOP")
-_iterations_option = click.option("--iterations", type=click.IntRange(1, 1_000), metavar="N", help="Most coding steps.")
+_iterations_option = click.option(
+    "--iterations", type=click.IntRange(1, 1_000_000), metavar="N", help="Maximum number of coding steps."
+)
 
 
 @command("start")
@@ -50,7 +52,7 @@ _iterations_option = click.option("--iterations", type=click.IntRange(1, 1_000),
 @click.option("--take-changes", is_flag=True, help="Take uncommitted changes and new files along.")
 @click.option("--setup", metavar="COMMAND", help="Command that prepares the worktree, for example: npm ci")
 @click.option("--no-audit", is_flag=True, help="Rely on the commands alone.")
-@click.option("--min-audits", type=click.IntRange(0, 100), metavar="N", help="Clean audits that it needs at least.")
+@click.option("--min-audits", type=click.IntRange(0, 100), metavar="N", help="Minimum number of clean audits.")
 @click.option("--model", metavar="PROVIDER/MODEL", help="Model that codes.")
 @click.option("--sandbox", type=click.Choice([mode.value for mode in SandboxMode]), help="Engine of the sandbox.")
 @_iterations_option
@@ -199,9 +201,9 @@ def pause(run: Invocation, *, name: str) -> None:
 @command("resume")
 @_name_argument
 @_iterations_option
-@click.option("--hours", type=click.FloatRange(0, min_open=True), metavar="N", help="Most hours at work.")
-@click.option("--tokens", type=click.IntRange(1), metavar="N", help="Most tokens that are not cached.")
-@click.option("--cost", type=click.FloatRange(0, min_open=True), metavar="N", help="Highest cost in US dollars.")
+@click.option("--hours", type=click.FloatRange(0, min_open=True), metavar="N", help="Maximum number of hours at work.")
+@click.option("--tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens that are not cached.")
+@click.option("--cost", type=click.FloatRange(0, min_open=True), metavar="N", help="Maximum cost in US dollars.")
 def resume(
     run: Invocation, *, name: str, iterations: int | None, hours: float | None, tokens: int | None, cost: float | None
 ) -> None:

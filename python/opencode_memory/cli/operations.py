@@ -55,7 +55,9 @@ _dry_run_option = click.option("--dry-run", is_flag=True, help="Only show what w
 
 @command("log", is_paged=True)
 @_all_option
-@click.option("-n", "--limit", type=click.IntRange(1, _MOST), default=20, show_default=True, help="Most operations.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(1, _MOST), default=20, show_default=True, help="Maximum number of operations."
+)
 def log(run: Invocation, *, everything: bool, limit: int) -> int:
     """List what you changed in this project, the newest first; changes that were made together have one number."""
     with run.open_store() as store:
