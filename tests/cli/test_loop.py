@@ -148,6 +148,21 @@ def test_loop_that_another_process_starts_first_leaves_no_plan(
     assert shop.ok("plan", "list", "--json").json["plans"] == []
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "reason"),
+    [
+        ("--hours", "inf", "0<x<=1000"),
+        ("--hours", "nan", "'nan' is not a number"),
+        ("--cost", "1e400", "0<x<=1000000"),
+        ("--tokens", str(10**15), "1<=x<=1000000000000"),
+    ],
+)
+def test_limit_out_of_range_is_refused_with_the_option(shop: CommandLine, option: str, value: str, reason: str) -> None:
+    start(shop)
+    refused = shop("loop", "resume", "mend-the-parser", option, value)
+    assert (refused.code, option in refused.err, reason in refused.err) == (2, True, True)
+
+
 def test_limit_of_a_loop_is_raised_above_the_configured_limit(
     shop: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

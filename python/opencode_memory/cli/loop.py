@@ -14,7 +14,7 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import dim
-from opencode_memory.cli.parameters import confirm, read_text_file, yes_option
+from opencode_memory.cli.parameters import FiniteRange, confirm, read_text_file, yes_option
 from opencode_memory.config.sections import SandboxMode
 from opencode_memory.errors import InvalidInputError, NotFoundError, OpencodeMemoryError
 from opencode_memory.loops.describe import describe_loop, describe_phase, describe_step
@@ -201,9 +201,13 @@ def pause(run: Invocation, *, name: str) -> None:
 @command("resume")
 @_name_argument
 @_iterations_option
-@click.option("--hours", type=click.FloatRange(0, min_open=True), metavar="N", help="Maximum number of hours at work.")
-@click.option("--tokens", type=click.IntRange(1), metavar="N", help="Maximum number of tokens that are not cached.")
-@click.option("--cost", type=click.FloatRange(0, min_open=True), metavar="N", help="Maximum cost in US dollars.")
+@click.option(
+    "--hours", type=FiniteRange(0, 1_000, min_open=True), metavar="N", help="Maximum number of hours at work."
+)
+@click.option(
+    "--tokens", type=click.IntRange(1, 10**12), metavar="N", help="Maximum number of tokens that are not cached."
+)
+@click.option("--cost", type=FiniteRange(0, 1_000_000, min_open=True), metavar="N", help="Maximum cost in US dollars.")
 def resume(
     run: Invocation, *, name: str, iterations: int | None, hours: float | None, tokens: int | None, cost: float | None
 ) -> None:

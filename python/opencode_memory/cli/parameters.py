@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -43,6 +44,17 @@ class CategoryType(_ParamType):
         from click.shell_completion import CompletionItem  # noqa: PLC0415  only completion needs it
 
         return [CompletionItem(category.value) for category in Category if category.startswith(incomplete)]
+
+
+class FiniteRange(click.FloatRange):
+    """Parameter type of numbers in a range. click's own type accepts NaN, because NaN is not below or above a limit."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Parse a number."""
+        number = float(super().convert(value, param, ctx))
+        if isnan(number):
+            self.fail(f"{value!r} is not a number", param, ctx)
+        return number
 
 
 def text_argument(function: F) -> F:
