@@ -7,7 +7,7 @@ If two processes read the same batch, the first one writes it, and the other one
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -72,6 +72,20 @@ class _Admitted:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Delivery:
+    """A batch of messages of one session, as ``Learner.process`` got it."""
+
+    info: SessionInfo
+    messages: Sequence[Message]
+    project: str | None
+    at_ms: int
+    work_tree: str | None
+    is_idle: bool
+    feed: str | None
+    progress: Progress | None
+
+
 class Learner:
     """Learns from sessions of any project and writes to one store."""
 
@@ -106,20 +120,18 @@ class Learner:
         Raises:
             BusyError: Other processes read the same session all the time.
         """
-        return retry_on_conflict(
-            lambda: self._process(
-                info,
-                messages,
-                project,
-                at_ms,
-                feed,
-                progress,
-                # A global memory is read in other folders.
-                work_tree=None if project is None else work_tree,
-                is_idle=is_idle,
-            ),
-            info.id,
+        delivery = _Delivery(
+            info=info,
+            messages=messages,
+            project=project,
+            at_ms=at_ms,
+            # A global memory is read in other folders.
+            work_tree=None if project is None else work_tree,
+            is_idle=is_idle,
+            feed=feed,
+            progress=progress,
         )
+        return retry_on_conflict(lambda: self._process(delivery), info.id)
 
     def skip(
         self,
@@ -147,46 +159,16 @@ class Learner:
 
         retry_on_conflict(attempt, info.id)
 
-    def _process(
-        self,
-        info: SessionInfo,
-        messages: Sequence[Message],
-        project: str | None,
-        at_ms: int,
-        feed: str | None,
-        progress: Progress | None,
-        *,
-        work_tree: str | None,
-        is_idle: bool,
-    ) -> LearningResult:
+    def _process(self, delivery: _Delivery) -> LearningResult:
+        info, project = delivery.info, delivery.project
         stored_state = self._store.learning
         version, stored = stored_state.open(info.id)
-        state = SessionState.from_json(stored)
-        fresh, copies = self._select_new(info, messages)
-        if not fresh and not is_idle:
-            if feed is not None and progress is not None:
-                stored_state.set_progress(feed, info.id, progress)
+        fresh, copies = self._select_new(info, delivery.messages)
+        if not fresh and not delivery.is_idle:
+            if delivery.feed is not None and delivery.progress is not None:
+                stored_state.set_progress(delivery.feed, info.id, delivery.progress)
             return LearningResult()
-        # Memories that were injected into the session must not be learned again from it.
-        shown = [strip_earlier(decision.text) for decision in self._store.ledger.decisions(info.id)]
-        if work_tree:
-            # Memories of earlier versions have absolute paths, and messages have them where they are ambiguous.
-            shown += [make_paths_relative(text, work_tree) for text in shown]
-        state = replace(state, injected=add_texts(state.injected, shown))
-        known = Known(tuple(self._open_blockers(project)), self._languages)
-        found: list[Candidate] = []
-        for message in localise(fresh, work_tree):
-            is_copy = message.id in copies
-            state, ready = step(info, state, message, known, is_copy=is_copy)
-            if not is_copy:
-                written = ((message.id, *change) for change in find_writes(self._store, message))
-                state = replace(state, own=state.own + 1, written=(*state.written, *written))
-            found += ready
-        if is_idle:
-            state, ready = end(info, state, at_ms=at_ms)
-            found += ready
-        # A fork contains copies of its parent's messages. They belong to the state, but they are no new statements.
-        found = [candidate for candidate in found if not candidate.is_copy]
+        state, found = self._advance(delivery, SessionState.from_json(stored), fresh, copies)
         admitted = self._admit(found, project, info.id)
         results = stored_state.write(
             Batch(
@@ -201,8 +183,8 @@ class Learner:
                     for number, one in enumerate(admitted)
                     if one.about is not None
                 ],
-                feed=feed,
-                progress=progress,
+                feed=delivery.feed,
+                progress=delivery.progress,
             )
         )
         by_status = [
@@ -214,6 +196,32 @@ class Learner:
             active=tuple(id_ for id_, status in by_status if status is Status.ACTIVE),
             waiting=tuple(id_ for id_, status in by_status if status is Status.CANDIDATE),
         )
+
+    def _advance(
+        self, delivery: _Delivery, state: SessionState, fresh: Sequence[Message], copies: Collection[str]
+    ) -> tuple[SessionState, list[Candidate]]:
+        """Return the state of a session after its new messages, and the candidates found in them."""
+        info, work_tree = delivery.info, delivery.work_tree
+        # Memories that were injected into the session must not be learned again from it.
+        shown = [strip_earlier(decision.text) for decision in self._store.ledger.decisions(info.id)]
+        if work_tree:
+            # Memories of earlier versions have absolute paths, and messages have them where they are ambiguous.
+            shown += [make_paths_relative(text, work_tree) for text in shown]
+        state = replace(state, injected=add_texts(state.injected, shown))
+        known = Known(tuple(self._open_blockers(delivery.project)), self._languages)
+        found: list[Candidate] = []
+        for message in localise(fresh, work_tree):
+            is_copy = message.id in copies
+            state, ready = step(info, state, message, known, is_copy=is_copy)
+            if not is_copy:
+                written = ((message.id, *change) for change in find_writes(self._store, message))
+                state = replace(state, own=state.own + 1, written=(*state.written, *written))
+            found += ready
+        if delivery.is_idle:
+            state, ready = end(info, state, at_ms=delivery.at_ms)
+            found += ready
+        # A fork contains copies of its parent's messages. They belong to the state, but they are no new statements.
+        return state, [candidate for candidate in found if not candidate.is_copy]
 
     def _drop_processed(self, names: Sequence[str]) -> list[str]:
         known = self._store.learning.are_processed(list(names))
