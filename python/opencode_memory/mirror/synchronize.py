@@ -53,23 +53,31 @@ _NO_LISTING: Final = Listing({}, {})
 
 @dataclass(slots=True)
 class _Run:
-    """One run: the place, the record that it leaves, and what it did.
+    """One run: the place, the record that it leaves, and its changes.
 
     Attributes:
         store: The store of the memories.
         place: The folder.
-        files: The entries of the new record.
-        live: The memories that are to have a file, by id.
+        head: The position of ``HEAD``.
+        changed_by: The author of the changes, if the caller knows.
+        environment: Environment of the calling process, for git.
         at: The current time.
         dry_run: Whether nothing is written.
+        record: The record of the last run; None if there is none.
+        files: The entries of the new record.
+        live: The memories that are to have a file, by id.
     """
 
     store: MemoryStore
     place: Place
-    files: dict[str, Entry]
-    live: dict[str, Memory]
+    head: Head
+    changed_by: ChangedBy | None
+    environment: Mapping[str, str]
     at: datetime
     dry_run: bool
+    record: Record | None = None
+    files: dict[str, Entry] = field(default_factory=dict)
+    live: dict[str, Memory] = field(default_factory=dict)
     done: Done = field(default_factory=Done)
     outcome: Outcome = field(default_factory=Outcome)
     known: dict[str, str] = field(default_factory=dict)
@@ -112,35 +120,9 @@ def sync(
     if place.repository is not None and (operation := unfinished_operation(place.repository)) is not None:
         return replace(left_alone, problem=f"{operation} is under way; the folder is synchronized after its end")
     head = NO_REPOSITORY if place.repository is None else read_head(place.repository)
+    run = _Run(store, place, head, changed_by, environment, at, dry_run)
     with nullcontext() if dry_run else locked(store.data_dir, place):
-        record = read_record(store.data_dir, place)
-        run = _Run(store, place, dict(record.files if record else NO_FILES), {}, at, dry_run)
-        is_complete = True
-        team: Mapping[str, str] = {} if record is None else record.team
-        try:
-            with place.open(at) as folder:
-                listing = _NO_LISTING if folder is None else folder.list()
-                if folder is None:
-                    # With the whole folder, only the files are gone.
-                    run.files.clear()
-                    record = None if record is None else replace(record, files=NO_FILES)
-                run.live = _memories(run)
-                _apply_changes(run, folder, listing, record, head=head, changed_by=changed_by, environment=environment)
-            if run.problem is None and not dry_run:
-                place.create(at, is_new=record is None)
-            if run.problem is None:
-                with place.open(at) as folder:
-                    is_complete = _write(run, folder, listing, most_files=most_files, rewrites=rewrites)
-                if place.project is not None:
-                    team = read_team(store, place, team, run.done, at=at, dry_run=dry_run)
-        except (ConflictError, FolderError) as error:
-            run.problem = str(error)
-        if not dry_run and (record is not None or run.problem is None):
-            # After a problem, changes may be left that came with a move of HEAD. They must still be found.
-            kept = head if record is None or run.problem is None else record.head
-            new = Record(head=kept, files=run.files, team=team)
-            if new != record:
-                write_record(store.data_dir, place, new)
+        is_complete = _synchronize(run, most_files=most_files, rewrites=rewrites)
     done = run.done
     return replace(
         left_alone,
@@ -156,24 +138,49 @@ def sync(
     )
 
 
+def _synchronize(run: _Run, *, most_files: int, rewrites: bool) -> bool:
+    """Apply the changes, write the files and the record. Return whether no file is left to be written."""
+    place, at = run.place, run.at
+    before = run.record = read_record(run.store.data_dir, place)
+    run.files.update(before.files if before else NO_FILES)
+    team: Mapping[str, str] = {} if before is None else before.team
+    is_complete = True
+    try:
+        with place.open(at) as folder:
+            listing = _NO_LISTING if folder is None else folder.list()
+            if folder is None:
+                # With the whole folder, only the files are gone.
+                run.files.clear()
+                run.record = None if before is None else replace(before, files=NO_FILES)
+            run.live = _memories(run)
+            _apply_changes(run, folder, listing)
+        if run.problem is None and not run.dry_run:
+            place.create(at, is_new=run.record is None)
+        if run.problem is None:
+            with place.open(at) as folder:
+                is_complete = _write(run, folder, listing, most_files=most_files, rewrites=rewrites)
+            if place.project is not None:
+                team = read_team(run.store, place, team, run.done, at=at, dry_run=run.dry_run)
+    except (ConflictError, FolderError) as error:
+        run.problem = str(error)
+    if not run.dry_run and (run.record is not None or run.problem is None):
+        # After a problem, changes may be left that came with a move of HEAD. They must still be found.
+        kept = run.head if run.record is None or run.problem is None else run.record.head
+        new = Record(head=kept, files=run.files, team=team)
+        if new != run.record:
+            write_record(run.store.data_dir, place, new)
+    return is_complete
+
+
 def _memories(run: _Run) -> dict[str, Memory]:
     """Return the memories that are to have a file, by id."""
     found = run.store.list(scope=Scope.owned_by(run.place.project), limit=_ALL)
     return {memory.id: memory for memory in found if may_be_shown(memory, at=run.at)}
 
 
-def _apply_changes(
-    run: _Run,
-    folder: Folder | None,
-    listing: Listing,
-    record: Record | None,
-    *,
-    head: Head,
-    changed_by: ChangedBy | None,
-    environment: Mapping[str, str],
-) -> None:
+def _apply_changes(run: _Run, folder: Folder | None, listing: Listing) -> None:
     """Read the changed files, and apply or propose the changes."""
-    mine = changed_by is ChangedBy.PERSON
+    mine = run.changed_by is ChangedBy.PERSON
     _give_to_accepted(run)
     versions = {} if folder is None else _read_changed(run, folder, listing, with_held=mine)
     missing = {
@@ -186,7 +193,7 @@ def _apply_changes(
         run.done.unclear.append(FileChange(kind=Kind.UNCLEAR, name=name, reason=reason))
         run.outcome.unclear.add(name)
     clear = [change for change in found.changes if change.kind is not Kind.UNCLEAR]
-    others = find_others(clear, record, run.place, head=head, changed_by=changed_by, environment=environment)
+    others = _find_others(run, clear, changed_by=run.changed_by)
     # If only the removal of its file had archived a memory, the file restores it, also if git brought the file back.
     others -= {
         change.name
@@ -195,7 +202,7 @@ def _apply_changes(
     }
     changes = found.changes
     if mine:
-        changes = _add_beside_put_away(run, found.changes, record, head=head, environment=environment)
+        changes = _add_beside_put_away(run, found.changes)
     added = sum(change.kind is Kind.ADD and change.name in others for change in clear)
     if added > _MOST_PROPOSED:
         run.problem = (
@@ -216,15 +223,20 @@ def _apply_changes(
         run.live = _memories(run)
 
 
-def _add_beside_put_away(
-    run: _Run, changes: Sequence[Change], record: Record | None, *, head: Head, environment: Mapping[str, str]
-) -> list[Change]:
+def _find_others(run: _Run, changes: Sequence[Change], *, changed_by: ChangedBy | None) -> frozenset[str]:
+    """Return the names of the files that another author changed."""
+    return find_others(
+        changes, run.record, run.place, head=run.head, changed_by=changed_by, environment=run.environment
+    )
+
+
+def _add_beside_put_away(run: _Run, changes: Sequence[Change]) -> list[Change]:
     """Make new memories of files that git brought back and that the user claims, if their memories were put away.
 
     A memory that was archived or replaced on purpose stays so, also if the user wants its text again.
     """
     restored = [change for change in changes if change.kind is Kind.RESTORE]
-    others = find_others(restored, record, run.place, head=head, changed_by=None, environment=environment)
+    others = _find_others(run, restored, changed_by=None)
     return [
         replace(change, kind=Kind.ADD, id=None)
         if change.kind is Kind.RESTORE
