@@ -13,7 +13,7 @@ from opencode_memory.errors import InvalidInputError, StorageError
 from opencode_memory.learning.digest.budget import BudgetExceeded, StoredUsage
 from opencode_memory.learning.digest.digester import Digester
 from opencode_memory.learning.digest.errors import DigestError, UnreachableError
-from opencode_memory.learning.digest.queue import DigestQueue, Due, LeaseLostError
+from opencode_memory.learning.digest.queue import ClaimLostError, DigestQueue, Due
 from opencode_memory.learning.digest.report import DigestReport
 from opencode_memory.learning.digest.server_model import ServerModel
 from opencode_memory.learning.digest.settings import read_settings
@@ -87,7 +87,7 @@ class ServerDigests:
             return None
         try:
             return self._digest(due) or due
-        except LeaseLostError:
+        except ClaimLostError:
             return due
         except UnreachableError as error:
             self._queue.postpone(due, str(error), seconds=_OFFLINE_SECONDS)

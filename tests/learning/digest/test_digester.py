@@ -12,7 +12,7 @@ from opencode_memory.learning import switches
 from opencode_memory.learning.digest import digester
 from opencode_memory.learning.digest.errors import DigestError
 from opencode_memory.learning.digest.memories import Writing, plan_writing
-from opencode_memory.learning.digest.queue import LEASE_SECONDS, LeaseLostError
+from opencode_memory.learning.digest.queue import LEASE_SECONDS, ClaimLostError
 from opencode_memory.learning.digest.report import DropReason
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.learner import Learner
@@ -353,7 +353,7 @@ def test_two_processes_store_a_session_once(desk: Desk) -> None:
     fast = desk.queue.claim("v")
     assert fast is not None
     desk.accept(fast, desk.prepare(told, fast), write_answer(ORDER, OPTION))
-    with pytest.raises(LeaseLostError):
+    with pytest.raises(ClaimLostError):
         desk.accept(slow, request, write_answer(ORDER, OPTION))
     assert len(desk.find()) == 2
     [entry] = desk.queue.entries()

@@ -12,9 +12,9 @@ from opencode_memory.learning.digest.queue import (
     LEASE_SECONDS,
     MOST_ATTEMPTS,
     OLDEST_SECONDS,
+    ClaimLostError,
     DigestQueue,
     Entry,
-    LeaseLostError,
 )
 from opencode_memory.learning.extraction.events import SessionInfo
 from support.digested_sessions import INFO, PROJECT, Desk
@@ -88,7 +88,7 @@ def test_two_processes_never_hold_one_session(desk: Desk, store: MemoryStore, tm
         second = other.claim("v")
     assert second is not None
     for end in (desk.queue.finish, lambda due: desk.queue.fail(due, "late"), desk.queue.renew):
-        with pytest.raises(LeaseLostError):
+        with pytest.raises(ClaimLostError):
             end(first)
     desk.queue.finish(second)
     assert desk.queue.claim("w") is None

@@ -16,7 +16,7 @@ from opencode_memory.errors import NotFoundError
 from opencode_memory.learning.digest.answer import parse_answer
 from opencode_memory.learning.digest.candidates import Grounds, Judged, judge_items
 from opencode_memory.learning.digest.errors import DigestError
-from opencode_memory.learning.digest.memories import plan_writing, render_summary
+from opencode_memory.learning.digest.memories import Writing, plan_writing, render_summary
 from opencode_memory.learning.digest.prompt import (
     MAX_ANSWER_TOKENS,
     SYSTEM_PROMPT,
@@ -25,14 +25,14 @@ from opencode_memory.learning.digest.prompt import (
     render_request,
 )
 from opencode_memory.learning.digest.queue import Completion, DigestQueue, Due
-from opencode_memory.learning.digest.report import DigestReport
+from opencode_memory.learning.digest.report import DigestReport, DroppedItem
 from opencode_memory.learning.digest.transcript import Transcript, build_transcript, clean_text, fit
 from opencode_memory.learning.digested import name_message, name_summary
 from opencode_memory.learning.extraction.events import Message
 from opencode_memory.learning.extraction.injected_text import add_texts
 from opencode_memory.learning.extraction.local_paths import localise
 from opencode_memory.learning.extraction.session_state import SessionState
-from opencode_memory.models import Category, Memory, RememberStatus, Scope, Status
+from opencode_memory.models import Category, Memory, RememberResult, RememberStatus, Scope, Status
 
 if TYPE_CHECKING:
     from opencode_memory.learning.switches import Switches
@@ -125,7 +125,7 @@ class Digester:
 
         Raises:
             DigestError: The answer is not the requested JSON; nothing was stored and the claim goes on.
-            LeaseLostError: Another process has the session; nothing was stored.
+            ClaimLostError: Another process has the session; nothing was stored.
         """
         judged, parts = judge(request, answer, model=model)
         grounds = request.grounds
@@ -161,22 +161,8 @@ class Digester:
                 is_partial=is_partial,
             ),
         )
-        ids = [result.id for result in results]
         self._queue.settle(due, self._archive, is_over=not is_partial)
-        statuses = [
-            Status.CANDIDATE if result.status is RememberStatus.KEPT else Status(memory.status)
-            for result, memory in zip(results, writing.memories, strict=True)
-        ]
-        told = len(ids) - writing.has_summary
-        told_statuses = list(zip(ids[:told], statuses, strict=False))
-        return DigestReport(
-            active=tuple(id_ for id_, status in told_statuses if status is Status.ACTIVE),
-            waiting=tuple(id_ for id_, status in told_statuses if status is Status.CANDIDATE),
-            replaced=tuple(chain.from_iterable(writing.replaced)),
-            dropped=(*judged.dropped, *writing.dropped),
-            has_summary=writing.has_summary,
-            tokens=tokens,
-        )
+        return _report(results, writing, dropped=judged.dropped, tokens=tokens)
 
     def _select_fresh(self, due: Due, transcript: Transcript) -> Transcript:
         """Return the messages that the learner has read, and that no digest has covered."""
@@ -275,3 +261,22 @@ def _list_queries(transcript: Transcript) -> Iterator[str]:
     longest = sorted(transcript.turns, key=lambda turn: -len(turn.typed))[:_MOST_QUERIES]
     for turn in longest:
         yield turn.person[:_LONGEST_QUERY]
+
+
+def _report(
+    results: Sequence[RememberResult], writing: Writing, *, dropped: Sequence[DroppedItem], tokens: int
+) -> DigestReport:
+    """Report the memories of a digest. Its summary, which comes last, is only noted."""
+    memories = len(results) - writing.has_summary
+    statuses = [
+        (result.id, Status.CANDIDATE if result.status is RememberStatus.KEPT else Status(memory.status))
+        for result, memory in zip(results[:memories], writing.memories[:memories], strict=True)
+    ]
+    return DigestReport(
+        active=tuple(id_ for id_, status in statuses if status is Status.ACTIVE),
+        waiting=tuple(id_ for id_, status in statuses if status is Status.CANDIDATE),
+        replaced=tuple(chain.from_iterable(writing.replaced)),
+        dropped=(*dropped, *writing.dropped),
+        has_summary=writing.has_summary,
+        tokens=tokens,
+    )

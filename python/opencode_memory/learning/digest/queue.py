@@ -39,7 +39,7 @@ _WANTS_NONE: Final = re.compile(r'"due_ms": ?null|"is_dead": ?true')
 _T = TypeVar("_T")
 
 
-class LeaseLostError(OpencodeMemoryError):
+class ClaimLostError(OpencodeMemoryError):
     """The lease of a session has ended and another process digests it, so this one has to stop."""
 
 
@@ -227,7 +227,7 @@ class DigestQueue:
         """Renew a lease.
 
         Raises:
-            LeaseLostError: Another process has the session.
+            ClaimLostError: Another process has the session.
         """
         until = self._now_ms() + round(lease_seconds * 1000)
         self._change_held(due, lambda entry: replace(entry, lease_until=until))
@@ -236,7 +236,7 @@ class DigestQueue:
         """End a claim without a digest, because there is nothing to digest.
 
         Raises:
-            LeaseLostError: Another process has the session.
+            ClaimLostError: Another process has the session.
         """
         self._change_held(due, lambda entry: _end(entry, due))
 
@@ -244,7 +244,7 @@ class DigestQueue:
         """End a claim that could not begin: the session is busy, the model offline, or a budget used up.
 
         Raises:
-            LeaseLostError: Another process has the session.
+            ClaimLostError: Another process has the session.
         """
         now = self._now_ms()
 
@@ -265,7 +265,7 @@ class DigestQueue:
             retry_after_seconds: Pause that the server asked for.
 
         Raises:
-            LeaseLostError: Another process has the session.
+            ClaimLostError: Another process has the session.
         """
         now = self._now_ms()
 
@@ -285,7 +285,7 @@ class DigestQueue:
         """Write the memories of a digest, its marks and the end of the claim in one transaction.
 
         Raises:
-            LeaseLostError: Another process has the session, or has digested the same messages.
+            ClaimLostError: Another process has the session, or has digested the same messages.
         """
         now = self._now_ms()
 
@@ -399,9 +399,9 @@ class DigestQueue:
         def attempt() -> list[RememberResult]:
             version, entry = self._read(due.info.id)
             if entry.worker != due.worker or entry.attempts != due.attempts:
-                raise LeaseLostError(f"another process digests session {due.info.id} by now")
+                raise ClaimLostError(f"another process digests session {due.info.id} by now")
             if completion is not None and any(self._store.learning.are_processed(list(completion.processed))):
-                raise LeaseLostError(f"messages of session {due.info.id} were digested in another session meanwhile")
+                raise ClaimLostError(f"messages of session {due.info.id} were digested in another session meanwhile")
             return self._write(version, change(entry), completion)
 
         return _retry(attempt, due.info.id)

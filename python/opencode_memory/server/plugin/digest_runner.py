@@ -23,7 +23,7 @@ from opencode_memory.errors import BusyError, OpencodeMemoryError
 from opencode_memory.hosts.opencode.feed.messages import read_message
 from opencode_memory.learning.digest.budget import BudgetExceeded, Charge, DailyBudget, StoredUsage
 from opencode_memory.learning.digest.errors import DigestError
-from opencode_memory.learning.digest.queue import DigestQueue, Due, Entry, LeaseLostError
+from opencode_memory.learning.digest.queue import ClaimLostError, DigestQueue, Due, Entry
 from opencode_memory.learning.digest.settings import uses_opencode
 from opencode_memory.learning.extraction.events import Message
 from opencode_memory.learning.switches import Switches
@@ -237,7 +237,7 @@ class DigestRunner:
         """Digest a session. Return how to record the outcome; None if it is recorded already."""
         try:
             is_stored = await self._digest(instance, due)
-        except LeaseLostError:
+        except ClaimLostError:
             return None
         except _BlockedError as error:
             return partial(self._queue.postpone, due, str(error), seconds=error.seconds)
@@ -265,7 +265,7 @@ class DigestRunner:
                 await self._on_thread(partial(self._queue.renew, due, lease_seconds=self._lease_seconds))
             except BusyError:
                 continue  # The lease lasts for two more attempts.
-            except LeaseLostError:
+            except ClaimLostError:
                 digest.cancel()
 
     def _load_digester(self) -> Digester:
