@@ -80,6 +80,12 @@ class Jobs:
 
         A job that waits already stays in the queue once. A running job runs again afterwards. A dead job stays dead
         unless the payload is different.
+
+        Args:
+            kind: Kind of the job, which selects the duty of a worker.
+            subject: The object of the job; kind and subject identify the job.
+            payload: Values for the worker, at most 64 KiB as JSON.
+            delay_seconds: Seconds until the job is due.
         """
         text = arguments.json_object(payload, field="payload") or "{}"
         return self._engine.enqueue(
@@ -121,7 +127,7 @@ class Jobs:
 
         Args:
             job: As it was claimed.
-            error: The reason, for people.
+            error: The reason, for the user.
             is_final: Whether the job must not be retried.
             retry_after_seconds: Pause before the next attempt; None for a pause that grows with each failure.
         """

@@ -267,6 +267,7 @@ class MemoryStore:
         The others are superseded by it. ``undo`` takes all of it back at once. Only the user may merge.
 
         Raises:
+            NotFoundError: There is no such memory.
             ConflictError: The writer is not the user, a memory is not active or has another scope, or all have expired.
         """
         memories = [self.get(id_) for id_ in arguments.ids(ids)]
@@ -277,7 +278,18 @@ class MemoryStore:
         return merged
 
     def archive(self, ids: str | Sequence[str], *, reason: str | None = None) -> builtins.list[Memory]:
-        """Archive memories; ``restore`` brings them back."""
+        """Archive memories, so that no recall returns them; ``restore`` brings them back.
+
+        Args:
+            ids: One or more ids, or parts of them as for ``edit``.
+            reason: The reason, for the history; at most 512 characters.
+
+        Returns:
+            The archived memories, each once.
+
+        Raises:
+            NotFoundError: There is no such memory; then none is archived.
+        """
         return self._engine.archive(arguments.ids(ids), arguments.optional_text(reason, field="reason"))
 
     def restore(self, ids: str | Sequence[str]) -> builtins.list[Memory]:
@@ -289,7 +301,7 @@ class MemoryStore:
         return self._engine.restore(arguments.ids(ids))
 
     def delete(self, ids: str | Sequence[str]) -> builtins.list[str]:
-        """Delete memories; for 30 days ``undo`` can bring them back. Returns their full ids."""
+        """Delete memories; for 30 days ``undo`` can bring them back. Return their full ids."""
         return self._engine.delete(arguments.ids(ids))
 
     def purge(self, ids: str | Sequence[str]) -> PurgeReport:
@@ -314,7 +326,19 @@ class MemoryStore:
         return self._engine.pin(arguments.ids(ids), False)
 
     def link(self, source: str, target: str, kind: str = "related", reason: str = "", *, weight: float = 1.0) -> None:
-        """Link two memories; an earlier link of the same kind is replaced."""
+        """Link two memories; an earlier link of the same kind is replaced.
+
+        Args:
+            source: Id of the memory that the link starts from.
+            target: Id of the other memory.
+            kind: Name of the kind, for example ``related``; 1 to 512 characters.
+            reason: The reason, for the user.
+            weight: Strength of the link, from 0 to 1.
+
+        Raises:
+            InvalidInputError: A value is invalid, or both ids are of one memory.
+            NotFoundError: There is no such memory.
+        """
         texts = [
             arguments.text(value, field=field)
             for field, value in (("source", source), ("target", target), ("kind", kind), ("reason", reason))
@@ -479,7 +503,7 @@ class MemoryStore:
         return [records.history_entry(entry) for entry in self._engine.history(arguments.text(id, field="id"))]
 
     def related(self, id: str, *, limit: int = 10) -> builtins.list[RelatedMemory]:
-        """Return memories linked to a memory, then memories that are similar in meaning."""
+        """Return memories linked to a memory, then memories that are similar in meaning; at most 1,000."""
         most = min(arguments.count(limit, field="limit"), _MOST_RELATED)
         return [RelatedMemory(**found) for found in self._engine.related(arguments.text(id, field="id"), most)]
 
@@ -523,6 +547,9 @@ class MemoryStore:
         """Return the memories that were used or repeated most since the day of a time, with how often.
 
         Uses of the last eight days are known.
+
+        Raises:
+            InvalidInputError: A value is invalid, or ``since`` is None.
         """
         start = self._milliseconds(since, "since")
         if start is None:

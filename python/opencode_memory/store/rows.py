@@ -116,8 +116,15 @@ class Rows:
     def load(self, kind: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         """Write rows of ``dump``; writing the same rows again changes nothing.
 
+        Args:
+            kind: Kind of the rows, as ``dump`` yields it.
+            rows: Rows of this kind.
+
         Returns:
             The outcome of each row: ``stored``, ``merged``, ``updated`` or ``kept``.
+
+        Raises:
+            InvalidInputError: A row is invalid.
         """
         for row in rows:
             if not isinstance(row, Mapping):

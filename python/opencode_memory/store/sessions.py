@@ -44,7 +44,7 @@ class Sessions:
         Args:
             session: Its id.
             working_on: The current task; None keeps the earlier one.
-            lease_seconds: How long the session counts as alive without a heartbeat.
+            lease_seconds: Seconds until the session ends without a heartbeat; at most seven days.
             project: Its project.
         """
         return _session(
@@ -58,6 +58,11 @@ class Sessions:
 
     def heartbeat(self, session: str, *, lease_seconds: float = LEASE_SECONDS, project: str | None = None) -> Session:
         """Renew the lease of a session.
+
+        Args:
+            session: Its id.
+            lease_seconds: Seconds until the session ends without another heartbeat; at most seven days.
+            project: Its project.
 
         Raises:
             NotFoundError: It was never started.
@@ -86,7 +91,7 @@ class Sessions:
         Args:
             session: The session that claims.
             item: ``!12``, ``src/app.py``, or any words; different spellings of one item are the same claim.
-            lease_seconds: How long the session counts as alive without a heartbeat.
+            lease_seconds: Seconds until the session ends without a heartbeat; at most seven days.
             project: Its project.
 
         Returns:
@@ -108,6 +113,11 @@ class Sessions:
 
     def release(self, session: str, item: str, *, project: str | None = None) -> bool:
         """Release a claim; return whether the session had it.
+
+        Args:
+            session: The session that claimed.
+            item: The item, in any of its spellings.
+            project: Its project.
 
         Raises:
             ConflictError: Another session has it.

@@ -172,13 +172,25 @@ class Turns:
         return self._read(self._engine.find_turns(arguments.text(message, field="message")))
 
     def around(self, turn: Turn, *, before: int, after: int) -> list[Turn]:
-        """Return a turn with its neighbours in the session, in order, with their texts."""
+        """Return a turn with its neighbours in the session, in order, with their texts.
+
+        Args:
+            turn: The turn.
+            before: Maximum number of turns before it.
+            after: Maximum number of turns after it.
+        """
         first, last = turn.position - before, turn.position + after
         found = self._engine.turns_of_session(turn.session, max(first, 0), last)
         return self._read([one for one in found if one["database"] == turn.database])
 
     def of_session(self, session: str, *, first: int = 0, limit: int = 20) -> list[Turn]:
-        """Return turns of a session, in order, with their texts."""
+        """Return turns of a session, in order, with their texts.
+
+        Args:
+            session: Id of the session.
+            first: Position of the first turn; 0 is the beginning.
+            limit: Maximum number of turns.
+        """
         name = arguments.text(session, field="session")
         return self._read(self._engine.turns_of_session(name, first, first + limit - 1))
 
