@@ -6,13 +6,20 @@ import errno
 import json
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from opencode_memory.errors import ConflictError, StorageError
 from opencode_memory.service import server_record
-from opencode_memory.service.server_record import RECORD_FILE, ServerRecord, find_server, hold_record
+from opencode_memory.service.server_record import (
+    RECORD_FILE,
+    ServerRecord,
+    find_server,
+    hold_record,
+    refuse_second_server,
+)
 
 RECORD = ServerRecord(pid=4711, host="0.0.0.0", port=9824, version="1.2.3", detached=True)
 
@@ -48,6 +55,14 @@ def test_record_without_lock_is_outdated(tmp_path: Path) -> None:
     with hold_record(tmp_path, RECORD):
         assert find_server(tmp_path) == RECORD
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_server_may_be_the_first_process_of_a_container(tmp_path: Path) -> None:
+    first = replace(RECORD, pid=1)
+    with hold_record(tmp_path, first):
+        assert find_server(tmp_path) == first
+        with pytest.raises(ConflictError, match=r"already serves .* \(process 1\)"):
+            refuse_second_server(tmp_path)
 
 
 @pytest.mark.parametrize(

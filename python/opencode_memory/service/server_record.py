@@ -152,7 +152,8 @@ def _parse(data: bytes) -> ServerRecord | None:
     if any(type(fields[name]) is not kind for name, kind in types.items()):
         return None
     record = ServerRecord(**fields)
-    return record if record.pid > 1 and 0 < record.port <= _MOST_PORT else None
+    # The server of a container is its first process.
+    return record if record.pid > 0 and 0 < record.port <= _MOST_PORT else None
 
 
 def _second_server(data_dir: Path, running: ServerRecord) -> ConflictError:
