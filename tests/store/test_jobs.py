@@ -284,22 +284,24 @@ def test_job_error_with_lone_surrogates_is_stored(store: MemoryStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "subject", "payload"),
+    ("kind", "subject", "payload", "message"),
     [
-        ("", "", {}),
-        ("k" * 10_000, "", {}),
-        ("notes", "s" * 10_000, {}),
-        ("notes", "\udce9", {}),
-        ("notes", "ghp_" + "a1B2" * 9, {}),
-        ("notes", "", {"x": "y" * 100_000}),
-        ("notes", "", {"x": object()}),
-        ("notes", "", {"x": float("nan")}),
-        (None, "", {}),
-        ("notes", 7, {}),
+        ("", "", {}, "kind: is empty"),
+        ("k" * 10_000, "", {}, "kind: has 10000 characters; at most 512"),
+        ("notes", "s" * 10_000, {}, "subject: has 10000 characters; at most 512"),
+        ("notes", "\udce9", {}, "subject: "),
+        ("notes", "ghp_" + "a1B2" * 9, {}, "subject: "),
+        ("notes", "", {"x": "y" * 100_000}, "payload: has 100009 bytes as JSON; at most 65536"),
+        ("notes", "", {"x": object()}, "payload: "),
+        ("notes", "", {"x": float("nan")}, "payload: "),
+        (None, "", {}, "kind: "),
+        ("notes", 7, {}, "subject: "),
     ],
 )
-def test_a_job_that_cannot_be_kept_is_refused(store: MemoryStore, kind: Any, subject: Any, payload: Any) -> None:
-    with pytest.raises(InvalidInputError):
+def test_a_job_that_cannot_be_kept_is_refused(
+    store: MemoryStore, kind: Any, subject: Any, payload: Any, message: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=message):
         store.jobs.enqueue(kind, subject, payload=payload)
     assert store.jobs.list() == []
 
@@ -307,7 +309,7 @@ def test_a_job_that_cannot_be_kept_is_refused(store: MemoryStore, kind: Any, sub
 @pytest.mark.parametrize("seconds", [0, -1, 2 * 86_400])
 def test_a_lease_has_limits(store: MemoryStore, seconds: float) -> None:
     store.jobs.enqueue("notes", "a.md")
-    with pytest.raises(InvalidInputError):
+    with pytest.raises(InvalidInputError, match="lease_seconds: must be more than 0 and at most 86400"):
         store.jobs.claim("w", lease_seconds=seconds)
     assert claimed(store).attempts == 1
 

@@ -101,7 +101,7 @@ class Jobs:
         Args:
             worker: The name of the worker; no other worker may have it.
             kinds: Only jobs of these kinds; empty for all.
-            lease_seconds: Duration of the lease.
+            lease_seconds: Duration of the lease, at most one day.
         """
         found = self._engine.claim_job(
             arguments.text(worker, field="worker"), arguments.texts(kinds, field="kinds"), round(lease_seconds * 1000)

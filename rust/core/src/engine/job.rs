@@ -18,7 +18,11 @@ impl Engine {
         validate::optional("subject", subject)?;
         redaction::refuse("subject", subject)?;
         if payload.len() > PAYLOAD_BYTES {
-            return Err(Error::over_limit("payload", format!("{} bytes", payload.len()), PAYLOAD_BYTES));
+            return Err(Error::over_limit(
+                "payload",
+                format!("has {} bytes as JSON; at most {PAYLOAD_BYTES} are kept", payload.len()),
+                PAYLOAD_BYTES,
+            ));
         }
         let mut payload = payload.to_owned();
         redaction::Kinds::default().clean_json("payload", &mut payload)?;
@@ -30,7 +34,7 @@ impl Engine {
 
     /// Claim the next due job of these kinds, or of all kinds.
     pub fn claim_job(&self, worker: &str, kinds: &[String], lease_ms: i64) -> Result<Option<Job>> {
-        let lease_ms = checked_lease(lease_ms)?;
+        let lease_ms = validate::lease(lease_ms, LONGEST_LEASE_MS)?;
         validate::name("worker", worker)?;
         let shared = self.enter()?;
         // Read first, because an idle worker that writes would keep the disk awake.
@@ -43,7 +47,7 @@ impl Engine {
 
     /// Renew the lease of a job; false if another worker has the job by now.
     pub fn renew_job(&self, id: i64, worker: &str, lease_ms: i64) -> Result<bool> {
-        let lease_ms = checked_lease(lease_ms)?;
+        let lease_ms = validate::lease(lease_ms, LONGEST_LEASE_MS)?;
         let shared = self.enter()?;
         shared.store.write(&shared.clock, self.writer(), |write| write.renew_job(id, worker, lease_ms))
     }
@@ -96,14 +100,6 @@ impl Engine {
     pub fn next_job_at(&self) -> Result<Option<i64>> {
         job::next_due(&*self.enter()?.store.read()?)
     }
-}
-
-fn checked_lease(lease_ms: i64) -> Result<i64> {
-    if (1..=LONGEST_LEASE_MS).contains(&lease_ms) {
-        return Ok(lease_ms);
-    }
-    let limit = LONGEST_LEASE_MS / 1000;
-    Err(Error::over_limit("lease_seconds", format!("must be between 0 and {limit}"), limit))
 }
 
 /// Redact and truncate an error message before it is stored.

@@ -155,11 +155,7 @@ fn check(field: &'static str, name: &str) -> Result<()> {
 }
 
 fn lease_until(write: &WriteTx<'_>, lease_ms: i64) -> Result<i64> {
-    if (1..=LONGEST_LEASE_MS).contains(&lease_ms) {
-        return Ok(write.now_ms.saturating_add(lease_ms));
-    }
-    let limit = LONGEST_LEASE_MS / 1000;
-    Err(Error::over_limit("lease_seconds", format!("must be between 0 and {limit}"), limit))
+    Ok(write.now_ms.saturating_add(validate::lease(lease_ms, LONGEST_LEASE_MS)?))
 }
 
 fn existing(write: &WriteTx<'_>, project: i64, name: &str) -> Result<Session> {

@@ -104,6 +104,15 @@ pub fn weight(weight: f64) -> Result<()> {
     Err(Error::over_limit("weight", "must be between 0 and 1", "0 to 1"))
 }
 
+/// Validate the length of a lease, and return it.
+pub fn lease(lease_ms: i64, longest_ms: i64) -> Result<i64> {
+    if (1..=longest_ms).contains(&lease_ms) {
+        return Ok(lease_ms);
+    }
+    let limit = longest_ms / 1000;
+    Err(Error::over_limit("lease_seconds", format!("must be more than 0 and at most {limit}"), limit))
+}
+
 /// Validate the values of a vector. A cosine with a value that is no number orders nothing, and half precision turns a large
 /// value into infinity.
 pub fn vector(field: &'static str, values: &[f32]) -> Result<()> {
