@@ -9,24 +9,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TextIO
 
+from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
 from opencode_memory.exchange import markdown, native_json
+from opencode_memory.exchange.formats import EXPORT_FORMATS, check_format
 from opencode_memory.exchange.plans_and_loops import EXPORTED
 from opencode_memory.exchange.results import ExportReport
 from opencode_memory.files.atomic import open_atomically
 from opencode_memory.models import Category, Memory, Scope, ScopeKind, Status
+from opencode_memory.store import arguments
 from opencode_memory.store.pages import list_all
+from opencode_memory.store.reserved_keys import is_reserved
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
-
-from opencode_memory.config.paths import EXPORTS
-from opencode_memory.exchange.formats import EXPORT_FORMATS, check_format
-from opencode_memory.store import arguments
-from opencode_memory.store.reserved_keys import is_reserved
 
 
 def export_memories(

@@ -17,17 +17,16 @@ from opencode_memory.exchange import markdown, native_json, opencode_manager, se
 from opencode_memory.exchange.bounds import Bounds
 from opencode_memory.exchange.dry_run import rehearsal
 from opencode_memory.exchange.foreign import ForeignExport, write_foreign
+from opencode_memory.exchange.formats import FOREIGN_FORMATS, IMPORT_FORMATS, check_format
 from opencode_memory.exchange.plans_and_loops import check_readable
 from opencode_memory.exchange.results import ImportReport
 from opencode_memory.exchange.source import TextSource, open_source
 from opencode_memory.models import ALL_PROJECTS, Category, ProjectIdentity, Scope, Status, Trust
+from opencode_memory.store import arguments
 from opencode_memory.store.pages import list_all
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
-
-from opencode_memory.exchange.formats import FOREIGN_FORMATS, IMPORT_FORMATS, check_format
-from opencode_memory.store import arguments
 
 _INSTRUCTIONS: Final = frozenset({Category.DIRECTIVE, Category.PROCEDURE})
 """Categories of memories that instruct agents."""
@@ -84,26 +83,44 @@ def import_memories(
                     "a complete export names its own projects; import it without a project", field="project"
                 )
             return _import_native(store, text, bounds=bounds, trusted=trusted, dry_run=dry_run, progress=progress)
-        as_own = False
-        if name == markdown.NAME:
-            export = markdown.read(text)
-            as_own = trusted and _is_own_past(store, {str(memory.id): memory.trust for memory in export.memories})
-            export = export if as_own else export.as_untrusted()
-        else:
-            export = FOREIGN_FORMATS[name][1](text)
+        export, as_own = _read(store, text, name, trusted=trusted)
     if bounds is not None:
-        for memory in export.memories:
-            # Our own export names the projects of this store. Other systems have names of their own.
-            if name == markdown.NAME and project is None:
-                bounds.check("memory", {"id": memory.id, "project": memory.project})
-            else:
-                bounds.check_id(memory.id)
+        _check(bounds, export, names_projects=name == markdown.NAME and project is None)
     if within is not None and project is None and name != markdown.NAME:
         # Other systems name projects of their own, so all memories belong to the client's project, or are global.
         export, project = _without_projects(export), owner
     return _import_foreign(
         store, text, export, name=name, project=project, as_own=as_own, dry_run=dry_run, progress=progress
     )
+
+
+def _read(store: MemoryStore, text: TextSource, name: str, *, trusted: bool) -> tuple[ForeignExport, bool]:
+    """Read a source that is no complete export of ours. Return also whether it is this store's own past."""
+    if name != markdown.NAME:
+        return FOREIGN_FORMATS[name][1](text), False
+    export = markdown.read(text)
+    if trusted and _is_own_past(store, {str(memory.id): memory.trust for memory in export.memories}):
+        return export, True
+    return export.as_untrusted(), False
+
+
+def _check(bounds: Bounds, export: ForeignExport, *, names_projects: bool) -> None:
+    """Refuse memories outside of the bounds.
+
+    Args:
+        bounds: The bounds.
+        export: The memories.
+        names_projects: Whether they name projects of this store, as our own export does. Other systems have names of
+            their own.
+
+    Raises:
+        InvalidInputError: A memory is outside.
+    """
+    for memory in export.memories:
+        if names_projects:
+            bounds.check("memory", {"id": memory.id, "project": memory.project})
+        else:
+            bounds.check_id(memory.id)
 
 
 def _import_native(
