@@ -6,6 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -402,6 +403,30 @@ def test_random_arguments_do_not_crash_a_tool(scene: Scene, data: st.DataObject)
     reply = scene.agent.call(name, **arguments)
     assert reply.text
     assert "failed because of an internal error" not in reply.text
+
+
+class PanicException(BaseException):
+    """As PyO3 raises it."""
+
+
+PanicException.__module__ = "pyo3_runtime"
+
+
+@pytest.mark.parametrize("tool", ["recall", "remember"])
+def test_panic_of_the_engine_ends_only_the_call(world: World, folder: Path, tool: str) -> None:
+    arguments = {"recall": {"query": "x"}, "remember": {"content": "The walrus sleeps", "category": "fact"}}[tool]
+
+    def panic(*_: Any, **__: Any) -> Any:
+        raise PanicException
+
+    with world.serve() as server:
+        agent, other = server.agent(folder), server.agent(folder)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(MemoryStore, tool, panic)
+            assert "the server's log" in agent.refused(tool, **arguments)
+        assert not world.state.health().problems
+        for one in (agent, other):
+            one.ok(tool, **arguments)
 
 
 def test_bug_in_a_tool_is_logged_and_not_shown_to_the_client(

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 Run = Callable[..., "Answer"]
 _MAX_PROBLEMS: Final = 5
+_PANICS: Final = "pyo3_runtime"
+"""The module of the exception into which PyO3 turns a panic. It cannot be imported."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -200,7 +202,10 @@ def run(
     except OpencodeMemoryError as error:
         label = "refused"
         return Outcome(replace_surrogates(format_error(error)), is_error=True)
-    except Exception:  # noqa: BLE001  a bug in one tool must not end the connection
+    except BaseException as error:  # a bug in one tool must not end the connection
+        # A panic of the engine is no ``Exception``. It would end the sessions of all clients.
+        if not isinstance(error, Exception) and type(error).__module__ != _PANICS:
+            raise
         # The client does not get the text of the exception, because it may contain anything.
         _log.exception("the tool %s failed", tool.name)
         return Outcome(
