@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use opencode_memory_core::control::Control;
 use opencode_memory_core::index::bm25::TermField;
+use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical::{self, Lexical};
 use opencode_memory_core::model::{NewMemory, Trust};
 use opencode_memory_core::store::{Store, purge};
 use opencode_memory_core::{Clock, Engine, Options};
 
 use support::{
-    BEGINNING, assert_clean, catch_up, embed, files, found, open, open_with, question, remember, text, word,
+    BEGINNING, assert_clean, catch_up, embed, files, found, near, open, open_with, question, remember, text, word,
 };
 
 const SIZE: usize = 3_000;
@@ -106,6 +107,57 @@ fn purge_that_is_interrupted_leaves_no_index() {
     assert!(segment_files(dir.path()).is_empty());
     drop(engine);
     assert_eq!(found(&open(dir.path()), &question(&word(SIZE - 1))), [text(SIZE - 1)]);
+}
+
+/// The files of the graph, without its manifest.
+fn graph_files(dir: &Path) -> Vec<PathBuf> {
+    let found = files::files(&snapshot::folder(dir));
+    found.into_iter().filter(|path| *path != snapshot::manifest_file(dir)).collect()
+}
+
+#[test]
+fn other_process_uses_the_former_graph_until_the_new_one_is_complete() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let ids = remember(&engine, 0..50);
+    embed(&engine);
+    catch_up(&engine);
+    let former = graph_files(dir.path());
+    assert_eq!(former.len(), 1);
+    let other = open(dir.path());
+    let seen = Mutex::new(Vec::new());
+    let progress = |stage: &'static str, _: usize, _: usize| {
+        if stage == "vectors" {
+            seen.lock().unwrap().push(other.stats().expect("numbers").graph_vectors);
+            assert!(!found(&other, &near(&text(7))).contains(&text(7)));
+        }
+    };
+    let control = Control { is_interrupted: &|| false, progress: &progress };
+    let report = engine.purge(&ids[7..8], &control).expect("a purge");
+    assert!(report.problems.is_empty(), "{report:?}");
+    assert_eq!(seen.into_inner().unwrap(), [50]);
+    let left = graph_files(dir.path());
+    assert!(left.len() == 1 && left != former, "the vector of the purged text stays: {left:?}");
+    for engine in [&engine, &other] {
+        assert_eq!(engine.stats().expect("numbers").graph_vectors, 49);
+        assert_clean(engine);
+    }
+}
+
+#[test]
+fn purge_that_is_interrupted_leaves_no_graph() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let ids = remember(&engine, 0..50);
+    embed(&engine);
+    catch_up(&engine);
+    let at_graph = AtomicBool::new(false);
+    let is_interrupted = || at_graph.load(Ordering::SeqCst);
+    let progress = |stage: &'static str, _: usize, _: usize| at_graph.store(stage == "words", Ordering::SeqCst);
+    let control = Control { is_interrupted: &is_interrupted, progress: &progress };
+    let report = engine.purge(&ids[..1], &control).expect("a purge");
+    assert_eq!(report.problems.len(), 1, "{report:?}");
+    assert_eq!(graph_files(dir.path()), [] as [PathBuf; 0]);
 }
 
 #[test]

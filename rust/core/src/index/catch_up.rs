@@ -72,8 +72,11 @@ pub fn catch_up(
                 lexical(store, data_dir, false, control, &mut report)?;
             }
             Err(error) if goals.rebuild => {
-                // The old index may contain words of a purged text.
+                // The old indexes may contain words and vectors of a purged text.
                 LexicalWriter::remove(data_dir)?;
+                if goals.graph {
+                    snapshot::remove(data_dir)?;
+                }
                 return Err(error);
             }
             other => other?,
