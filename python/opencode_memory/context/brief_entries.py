@@ -54,7 +54,6 @@ class BriefRequest:
         loaded: The text of files that the agent loads by itself.
         session: The session of the reader; None if there is none.
         visible: Ids of the messages of that session that the reader sees.
-        stored: The text that the message at hand stores as a memory; empty if none.
         is_ending: Whether the messages of that session are about to be replaced by a summary.
         lines: Further lines to show before the other memories, by their headings.
     """
@@ -67,7 +66,6 @@ class BriefRequest:
     loaded: LoadedText = field(default_factory=LoadedText)
     session: str | None = None
     visible: frozenset[str] = frozenset()
-    stored: str = ""
     is_ending: bool = False
     lines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -159,7 +157,6 @@ def _may_show(memory: Memory, request: BriefRequest) -> bool:
         or memory in request.known
         or memory.category is Category.CONVERSATION
         or _is_source_visible(memory, request)
-        or memory.content.split() == request.stored.split()
         or request.loaded.says(memory.content)
     )
 

@@ -59,7 +59,6 @@ class Request:
         created: Time of creation of the message, in Unix milliseconds; None if it is unknown.
         summary: Text of the session's last summary, if the model sees it in place of earlier messages.
         is_subagent: Whether an agent, not the user, wrote the message.
-        stored: The text that the message stores as a memory; empty if none. The model sees it in the message.
         find_loaded: Finds the files that OpenCode loads by itself; called only if a brief is made.
     """
 
@@ -71,7 +70,6 @@ class Request:
     created: int | None = None
     summary: str = ""
     is_subagent: bool = False
-    stored: str = ""
     find_loaded: Callable[[], Iterable[Path]] = tuple
 
 
@@ -218,7 +216,6 @@ def _request_brief(request: Request, hits: Sequence[Hit], past: Sequence[Decisio
         loaded=read_statements(request.find_loaded()),
         session=request.session,
         visible=request.visible,
-        stored=request.stored,
     )
 
 

@@ -89,19 +89,6 @@ def test_a_command_of_ours_is_not_looked_up_twice(world: World, plugin: Plugin) 
     assert plugin.offered("msg_1", told, visible=["msg_0"]).keys() == {"msg_0"}
 
 
-@pytest.mark.parametrize(
-    "typed",
-    [WALRUS, f"--global decision: {WALRUS}", f'"{WALRUS}"', "The walrus  key is ghp_0123456789abcdefghijABCDEFGHIJ"],
-)
-def test_block_beside_remember_does_not_repeat_what_it_stored(world: World, plugin: Plugin, typed: str) -> None:
-    known(world, DIRECTIVE, "directive")
-    told = plugin.ask("command", sessionID="ses_1", command="remember", arguments=typed)
-    assert "this is stored" in told["text"]
-    block = plugin.shown("msg_1", told["typed"])
-    assert DIRECTIVE in block
-    assert "walrus" not in block
-
-
 def test_secrets_are_not_replayed(world: World, plugin: Plugin) -> None:
     secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
     known(world, f"The walrus archive token is {secret}", "directive")

@@ -21,7 +21,6 @@ from opencode_memory.learning.switches import Switches
 from opencode_memory.reviews import branch_of, open_findings
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.commands import run_command
-from opencode_memory.server.plugin.commands.parse import find_stored
 from opencode_memory.server.plugin.tools import TOOLS
 from opencode_memory.server.toolbox import finish_write, run
 from opencode_memory.store.ledger import Decision, State
@@ -97,7 +96,6 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
         visible=frozenset(params.visible),
         summary=params.summary or "",
         is_subagent=facts.parent is not None,
-        stored=find_stored(params.message.text),
         find_loaded=partial(find_loaded_files, context.folder, context.server.config.environment, params.instructions),
     )
     ledger = context.server.store.ledger

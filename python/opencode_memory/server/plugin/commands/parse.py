@@ -1,4 +1,4 @@
-"""Parser of /remember and its arguments: scope, category and text."""
+"""Parser of the arguments of /remember: scope, category and text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from opencode_memory._core import redact
 from opencode_memory.models import Category
 
-# OpenCode escapes quotes inside an argument, and no other characters.
-_QUOTED: Final = re.compile(r'"((?:[^"]|(?<=\\)")*)"')
-_REMEMBER: Final = re.compile(r"\s*/remember(?=\s)(.*)", re.DOTALL)
 _FLAGS: Final = re.IGNORECASE | re.DOTALL
 _FOR_ALL: Final = re.compile(r"(?:--global|-g)(?:\s+|\Z)")
 _NAMED: Final = re.compile(r"(?P<name>[A-Za-z]+)\s*:(?!/)\s*(?P<rest>.*)", re.DOTALL)
@@ -59,19 +55,6 @@ def parse_memory(arguments: str) -> TypedMemory | None:
         text = match["rest"]
     text = text.strip()
     return TypedMemory(text, named or _guess_category(text), is_global) if text else None
-
-
-def unquote(typed: str) -> str:
-    """Remove the quotes that ``opencode run --command`` puts around an argument with spaces."""
-    quoted = _QUOTED.fullmatch(typed)
-    return quoted[1].replace('\\"', '"') if quoted is not None and " " in quoted[1] else typed
-
-
-def find_stored(message: str) -> str:
-    """Return the text that a message of the user stores by /remember, as the store keeps it; empty if none."""
-    command = _REMEMBER.fullmatch(message)
-    typed = None if command is None else parse_memory(unquote(command[1].strip()))
-    return "" if typed is None else redact(typed.content)[0]
 
 
 def _parse_category(name: str) -> Category | None:
