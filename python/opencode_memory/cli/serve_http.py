@@ -76,7 +76,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest, *, on_comp
     # The worker embeds and indexes, so that this process stays responsive to its clients.
     with (
         listening,
-        # Without a record, a read-only store may have several servers. None of them writes.
+        # A server of a read-only store writes no record, because a store may have several of them.
         nullcontext() if is_read_only else hold_record(config.data_dir, _describe_server(config, port, request)),
         run.open_unbound_store(actor="agent", background=False) as store,
     ):

@@ -24,7 +24,7 @@ _LATER: Final = frozenset({SAID_LATER, "contradicts"})
 def quote_later(
     store: MemoryStore, project: str | None, entries: Sequence[Entry], folded: Iterable[Folded]
 ) -> Iterator[Entry]:
-    """Yield the entries. What the user said last about a statement is quoted in its entry, unless it is a rule.
+    """Yield the entries. A rule quotes the newest statement of the user about it, unless that is a rule of its own.
 
     Entries that speak against each other show their ages.
 

@@ -25,7 +25,7 @@ use support::{all, assert_clean, assert_holds, catch_up, embed, open, rebuild, r
 /// Crash points that may be reached before the store exists.
 const BIRTH: &[&str] = &["store:empty", "store:creating"];
 
-/// Crash points that are reached in the first round alone: before the first graph, what is in its folder is removed.
+/// Crash points that only the first round reaches. It removes the folder of the graph while a graph needs more vectors.
 const FIRST: &[&str] = &["vector:removing"];
 
 /// All crash points, and the passages at which the process is killed.

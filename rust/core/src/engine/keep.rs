@@ -164,7 +164,7 @@ impl Engine {
     /// Replace all rows by those of a backup; the indexes catch up later. Returns the number of memories.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] if the caller stopped the work; nothing is changed then.
+    /// [`Error::Interrupted`] if the caller stopped the work. The store stays as it was.
     pub fn restore_backup(&self, source: &Path, control: &Control<'_>) -> Result<usize> {
         let shared = self.enter()?;
         shared.uses.lock().clear();

@@ -240,7 +240,7 @@ fn newest_first(mirror: &Mirror, filter: &Filter, after: Option<Cursor>, most: u
     let mut found: Vec<Cursor> = filter.places(mirror).into_iter().map(position).collect();
     found.retain(|position| after.is_none_or(|after| *position < after));
     if most < found.len() {
-        // Sorting all of them for each page would take longer than everything else.
+        // Choose the page before sorting it. Sorting all positions would take most of the time of a list.
         found.select_nth_unstable_by_key(most, |position| Reverse(*position));
         found.truncate(most);
     }

@@ -37,7 +37,7 @@ impl Store {
     /// Replace all rows by those of `source`; returns the number of memories.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] if the caller stopped the work; nothing is changed then.
+    /// [`Error::Interrupted`] if the caller stopped the work. The store stays as it was.
     pub fn restore(&self, source: &Path, control: &Control<'_>) -> Result<usize> {
         examine(source, control)?;
         let source = platform::resolve(source).map_err(|error| Error::storage("resolve", source, error))?;

@@ -1,4 +1,4 @@
-"""The searchable text of a message: what the user typed, or what the agent answered.
+"""Reads the text of a message that is searched: the words that the user typed, or the answer of the agent.
 
 Tool calls and their output, reasoning and summaries of compactions are left out, and so is everything that this or
 another memory put into the message. Private sections are removed when a message is read.
