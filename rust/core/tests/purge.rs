@@ -109,6 +109,15 @@ fn purge_that_is_interrupted_leaves_no_index() {
     assert_eq!(found(&open(dir.path()), &question(&word(SIZE - 1))), [text(SIZE - 1)]);
 }
 
+/// A store with a graph, and the ids of its texts.
+fn create_store_with_graph(dir: &Path) -> (Engine, Vec<String>) {
+    let engine = open(dir);
+    let ids = remember(&engine, 0..50);
+    embed(&engine);
+    catch_up(&engine);
+    (engine, ids)
+}
+
 /// The files of the graph, without its manifest.
 fn graph_files(dir: &Path) -> Vec<PathBuf> {
     let found = files::files(&snapshot::folder(dir));
@@ -118,10 +127,7 @@ fn graph_files(dir: &Path) -> Vec<PathBuf> {
 #[test]
 fn other_process_uses_the_former_graph_until_the_new_one_is_complete() {
     let dir = support::folder();
-    let engine = open(dir.path());
-    let ids = remember(&engine, 0..50);
-    embed(&engine);
-    catch_up(&engine);
+    let (engine, ids) = create_store_with_graph(dir.path());
     let former = graph_files(dir.path());
     assert_eq!(former.len(), 1);
     let other = open(dir.path());
@@ -147,10 +153,7 @@ fn other_process_uses_the_former_graph_until_the_new_one_is_complete() {
 #[test]
 fn purge_that_is_interrupted_leaves_no_graph() {
     let dir = support::folder();
-    let engine = open(dir.path());
-    let ids = remember(&engine, 0..50);
-    embed(&engine);
-    catch_up(&engine);
+    let (engine, ids) = create_store_with_graph(dir.path());
     let at_graph = AtomicBool::new(false);
     let is_interrupted = || at_graph.load(Ordering::SeqCst);
     let progress = |stage: &'static str, _: usize, _: usize| at_graph.store(stage == "words", Ordering::SeqCst);
