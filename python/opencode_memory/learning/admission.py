@@ -3,13 +3,13 @@
 =====================================================  =======================================================
 candidate                                              outcome
 =====================================================  =======================================================
-statement of the user that passed the gate,          a memory, active at once
+statement of the user that passed the gate,            a memory, active at once
 finding of the agent, solution, command
 weak statement                                         active if the same statement occurred in enough other
                                                        sessions, or if it changes an active memory about the
                                                        same subject; otherwise only counted
-any other sentence of the user                       an event if it is near to an earlier statement of theirs
-directive or procedure that the user did not type    waits: never injected, shown by ``review``
+any other sentence of the user                         an event if it is near to an earlier statement of theirs
+directive or procedure that the user did not type      waits: never injected, shown by ``review``
 =====================================================  =======================================================
 
 A command that succeeded is no order: it is a record of what worked.
