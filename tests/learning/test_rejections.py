@@ -126,10 +126,12 @@ def test_rejection_that_cannot_be_withdrawn_does_not_hide_the_failure(
 
     def fail() -> NoReturn:
         monkeypatch.setattr(store.learning, "write", refuse)
-        raise StorageError("the disk is full")
+        raise StorageError("the disk is full") from OSError("no space left")
 
-    with pytest.raises(StorageError), rejecting(store, [id_]):
+    with pytest.raises(StorageError) as failure, rejecting(store, [id_]):
         fail()
+    assert str(failure.value.__cause__) == "no space left"
+    assert failure.value.__notes__ == ["a rejection stays, because it could not be withdrawn: the store is held"]
 
 
 def test_undo_leaves_the_rejection_of_a_later_wording(store: MemoryStore) -> None:

@@ -222,7 +222,7 @@ def rejecting(store: MemoryStore, ids: Iterable[str]) -> Iterator[None]:
             same = {memory.id: memory.status for memory in _get_known(store, [memory.id for memory in found])}
             withdraw_rejection(store, *(memory for memory in found if same.get(memory.id) is memory.status))
         except OpencodeMemoryError as second:
-            raise error from second
+            error.add_note(f"a rejection stays, because it could not be withdrawn: {second}")
         raise
 
 
