@@ -7,7 +7,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use opencode_memory_core::control::Control;
 use opencode_memory_core::index::bm25::TermField;
@@ -161,6 +161,34 @@ fn purge_that_is_interrupted_leaves_no_graph() {
     let report = engine.purge(&ids[..1], &control).expect("a purge");
     assert_eq!(report.problems.len(), 1, "{report:?}");
     assert_eq!(graph_files(dir.path()), [] as [PathBuf; 0]);
+}
+
+#[test]
+fn purge_that_is_interrupted_anywhere_leaves_no_former_graph() {
+    for is_damaged in [false, true] {
+        let dir = support::folder();
+        let (engine, ids) = create_store_with_graph(dir.path());
+        let mut interrupted = 0;
+        for (questions, id) in ids.iter().enumerate() {
+            catch_up(&engine);
+            let former = graph_files(dir.path());
+            assert_eq!(former.len(), 1);
+            if is_damaged {
+                std::fs::write(lexical::meta_file(dir.path()), b"ruined").expect("a file");
+            }
+            let asked = AtomicUsize::new(0);
+            let is_interrupted = || asked.fetch_add(1, Ordering::SeqCst) >= questions;
+            let control = Control { is_interrupted: &is_interrupted, progress: &|_, _, _| {} };
+            let report = engine.purge(std::slice::from_ref(id), &control).expect("a purge");
+            let left = graph_files(dir.path());
+            assert!(former.iter().all(|path| !left.contains(path)), "{questions} {is_damaged}: {report:?}");
+            if report.problems.is_empty() {
+                break;
+            }
+            interrupted += 1;
+        }
+        assert!((3..ids.len()).contains(&interrupted), "{interrupted}");
+    }
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub struct Goals {
     pub lexical: bool,
     /// Update the graph.
     pub graph: bool,
-    /// Delete the indexes first.
+    /// Build new indexes of all rows. The old ones stay until then; if it fails, they are removed.
     pub rebuild: bool,
     /// Minimum number of vectors for a graph.
     pub graph_from: usize,
@@ -64,33 +64,29 @@ pub fn catch_up(
     crate::crash::point("catch-up:locked");
     let mut report = CatchUpReport::default();
     if goals.lexical {
-        match lexical(store, data_dir, goals.rebuild, control, &mut report) {
-            Err(Error::Index { .. }) => {
-                // The index is damaged or unusable, or the disk has no room for a second one. Rebuild it from the store.
-                LexicalWriter::remove(data_dir)?;
-                report = CatchUpReport { lexical_rebuilt: true, ..CatchUpReport::default() };
-                lexical(store, data_dir, false, control, &mut report)?;
-            }
-            Err(error) if goals.rebuild => {
-                // The old indexes may contain words and vectors of a purged text.
-                LexicalWriter::remove(data_dir)?;
-                if goals.graph {
-                    snapshot::remove(data_dir)?;
-                }
-                return Err(error);
-            }
-            other => other?,
+        let mut updated = lexical(store, data_dir, goals.rebuild, control, &mut report);
+        if matches!(updated, Err(Error::Index { .. })) {
+            // The index is damaged or unusable, or the disk has no room for a second one. Rebuild it from the store.
+            LexicalWriter::remove(data_dir)?;
+            report = CatchUpReport { lexical_rebuilt: true, ..CatchUpReport::default() };
+            updated = lexical(store, data_dir, false, control, &mut report);
         }
+        if updated.is_err() && goals.rebuild {
+            // The old indexes may contain words and vectors of a purged text.
+            LexicalWriter::remove(data_dir)?;
+            if goals.graph {
+                snapshot::remove(data_dir)?;
+            }
+        }
+        updated?;
     }
     if goals.graph {
-        match graph(store, data_dir, goals, control, &mut report) {
-            Err(error) if goals.rebuild => {
-                // The old graph may contain a purged vector.
-                snapshot::remove(data_dir)?;
-                return Err(error);
-            }
-            other => other?,
+        let updated = graph(store, data_dir, goals, control, &mut report);
+        if updated.is_err() && goals.rebuild {
+            // The old graph may contain a purged vector.
+            snapshot::remove(data_dir)?;
         }
+        updated?;
     }
     crate::crash::point("catch-up:caught-up");
     trim(store, clock, data_dir)?;
