@@ -52,6 +52,8 @@ fn interrupted_restore_changes_nothing() {
     let (dir, engine) = prepared();
     let backup = dir.path().join("backup.db");
     let before = contents(&engine);
+    let id = engine.list(&support::everything(), 2, 0, None).expect("a list")[1].id.clone();
+    engine.note_uses(vec![id.clone()]).expect("noted");
     // The first statement examines the backup. The second one asks before it begins, and when it replaces rows.
     for questions in [2, 4] {
         let asked = AtomicUsize::new(0);
@@ -63,6 +65,8 @@ fn interrupted_restore_changes_nothing() {
         remember(&engine, [SIZE]);
         assert_clean(&engine);
     }
+    engine.maintain().expect("maintained");
+    assert_eq!(engine.get(&id).expect("a memory").uses, 1);
     assert_eq!(engine.restore_backup(&backup, &Control::none()).expect("a restored backup"), SIZE);
 }
 

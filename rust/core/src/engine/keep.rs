@@ -167,8 +167,8 @@ impl Engine {
     /// [`Error::Interrupted`] if the caller stopped the work. The store stays as it was.
     pub fn restore_backup(&self, source: &Path, control: &Control<'_>) -> Result<usize> {
         let shared = self.enter()?;
-        shared.uses.lock().clear();
         let memories = shared.store.restore(source, control)?;
+        shared.uses.lock().clear(); // they are of the former rows
         shared.indexer.notify();
         Ok(memories)
     }
