@@ -37,18 +37,18 @@ impl Listed {
 
 /// Write the list of the files of the last commit. The caller has checked the files that it did not write.
 pub fn list_files(index: &Index, data_dir: &Path) -> Result<()> {
-    let mut former = Listed::read(data_dir);
+    let former = Listed::read(data_dir);
     let mut listed = Listed::default();
     for file in index.load_metas().map_err(|e| failed(&e))?.list_segment_files() {
         let path = folder(data_dir).join(&file);
-        let checksum = match former.checksums.remove(&file) {
-            Some(checksum) => checksum,
+        let checksum = match former.checksums.get(&file) {
+            Some(checksum) => checksum.clone(),
             None if is_optional(&file) && !path.exists() => continue,
             None => digest(&path)?.1,
         };
         listed.checksums.insert(file, checksum);
     }
-    if former.checksums.is_empty() && listed == Listed::read(data_dir) {
+    if listed == former {
         return Ok(());
     }
     let json = sealed::seal(&listed).map_err(|error| failed(&error))?;
