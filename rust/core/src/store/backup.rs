@@ -9,8 +9,9 @@ use std::time::UNIX_EPOCH;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::copy::DatabaseCopy;
 use super::interrupt::interruptible;
-use super::{Store, budget, connection, copy, files, migration, schema};
+use super::{Store, budget, connection, files, migration, schema};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::{ids, platform};
@@ -28,7 +29,11 @@ impl Store {
         // VACUUM does not run inside of a transaction.
         snapshot.execute_batch("COMMIT")?;
         snapshot.pragma_update(None, "query_only", false)?;
-        let copied = copy::write(&snapshot, &partial_name(target), target, "write a backup to", control);
+        let copy = DatabaseCopy { partial: &partial_name(target), target, attempted: "write a backup to" };
+        let copied = copy.write_partial(&snapshot, control).and_then(|()| {
+            crate::crash::point("backup:copied");
+            copy.publish()
+        });
         snapshot.pragma_update(None, "query_only", true)?;
         snapshot.execute_batch("BEGIN")?; // dropping the snapshot ends this transaction
         copied

@@ -10,46 +10,39 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::platform;
 
-/// Write a complete, compact copy of a database to `target`. Until it is complete, it has the name `partial`.
-pub fn write(
-    connection: &Connection,
-    partial: &Path,
-    target: &Path,
-    attempted: &str,
-    control: &Control<'_>,
-) -> Result<()> {
-    write_partial(connection, partial, target, attempted, control)?;
-    crate::crash::point("backup:copied");
-    publish(partial, target, attempted)
+/// A complete, compact copy of a database.
+pub struct DatabaseCopy<'a> {
+    /// Its name until it is complete.
+    pub partial: &'a Path,
+    /// Its name from then on.
+    pub target: &'a Path,
+    /// What the caller does, for errors.
+    pub attempted: &'a str,
 }
 
-/// Write the copy under its first name.
-pub fn write_partial(
-    connection: &Connection,
-    partial: &Path,
-    target: &Path,
-    attempted: &str,
-    control: &Control<'_>,
-) -> Result<()> {
-    let name = partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
-    files::remove_if_there(partial)?;
-    files::create_file(partial)?;
-    let copied = interruptible(connection, control, || {
-        connection
-            .execute("VACUUM INTO ?1", [name])
-            .map(drop)
-            .map_err(|error| connection::describe(attempted, target, error))
-    });
-    if copied.is_err() {
-        files::remove_if_there(partial)?;
+impl DatabaseCopy<'_> {
+    /// Write the copy under its first name.
+    pub fn write_partial(&self, connection: &Connection, control: &Control<'_>) -> Result<()> {
+        let name = self.partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
+        files::remove_if_there(self.partial)?;
+        files::create_file(self.partial)?;
+        let copied = interruptible(connection, control, || {
+            connection
+                .execute("VACUUM INTO ?1", [name])
+                .map(drop)
+                .map_err(|error| connection::describe(self.attempted, self.target, error))
+        });
+        if copied.is_err() {
+            files::remove_if_there(self.partial)?;
+        }
+        copied
     }
-    copied
-}
 
-/// Give a complete copy its last name.
-pub fn publish(partial: &Path, target: &Path, attempted: &str) -> Result<()> {
-    let fail = |source| Error::storage(attempted, target, source);
-    crate::durable::sync_file(partial).map_err(fail)?;
-    platform::rename(partial, target).map_err(fail)?;
-    crate::durable::sync_folder_of(target)
+    /// Give the complete copy its last name.
+    pub fn publish(&self) -> Result<()> {
+        let fail = |source| Error::storage(self.attempted, self.target, source);
+        crate::durable::sync_file(self.partial).map_err(fail)?;
+        platform::rename(self.partial, self.target).map_err(fail)?;
+        crate::durable::sync_folder_of(self.target)
+    }
 }

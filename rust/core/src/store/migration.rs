@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::copy::DatabaseCopy;
 use super::schema::{self, FORMAT, Found};
-use super::{FILE, connection, copy, files};
+use super::{FILE, connection, files};
 use crate::control::Control;
 use crate::error::{Error, Result};
 
@@ -85,14 +86,14 @@ fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBu
     files::create_folder(&folder)?;
     let target = folder.join(format!("format-{from}.db"));
     let partial = folder.join(format!("format-{from}.db.{}.partial", std::process::id()));
-    let attempted = "write a copy before its migration to";
-    copy::write_partial(connection, &partial, &target, attempted, &Control::none())?;
+    let copy = DatabaseCopy { partial: &partial, target: &target, attempted: "write a copy before its migration to" };
+    copy.write_partial(connection, &Control::none())?;
     // Another process may have migrated the store since this one examined it. The copy of that process stays then.
     if user_version(&partial)? != from {
         files::remove_if_there(&partial)?;
         return Ok(target);
     }
-    copy::publish(&partial, &target, attempted)?;
+    copy.publish()?;
     Ok(target)
 }
 
