@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::copy::DatabaseCopy;
 use super::interrupt::interruptible;
-use super::{Store, budget, connection, files, migration, schema};
+use super::{Store, budget, check, connection, files, migration, schema};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::{ids, platform};
@@ -115,12 +115,8 @@ fn examine(source: &Path, control: &Control<'_>) -> Result<()> {
     if schema::inspect(&from, source).map_err(|error| error.located(source))? == schema::Found::Nothing {
         return Err(Error::CorruptStore { path: source.to_owned(), message: "is empty".into() });
     }
-    let sound = interruptible(&from, control, || {
-        from.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
-            .map_err(|error| connection::describe("check", source, error))
-    })?;
-    if sound != "ok" {
-        return Err(Error::CorruptStore { path: source.to_owned(), message: format!("is damaged: {sound}") });
+    if let Some(damage) = check::first_damage(&from, "quick_check", source, control)? {
+        return Err(Error::CorruptStore { path: source.to_owned(), message: format!("is damaged: {damage}") });
     }
     Ok(())
 }

@@ -1,9 +1,11 @@
 //! Integrity checks of the store: `SQLite`'s own check, and rules between its tables.
 
+use std::path::Path;
+
 use rusqlite::Connection;
 
 use super::interrupt::interruptible;
-use super::{Store, columns};
+use super::{Store, columns, connection};
 use crate::control::Control;
 use crate::error::Result;
 use crate::model::{Category, Status, Trust};
@@ -12,6 +14,21 @@ use crate::text;
 /// All problems of the store, as text; empty if there are none.
 pub fn problems(connection: &Connection, control: &Control<'_>) -> Result<Vec<String>> {
     interruptible(connection, control, || find_problems(connection))
+}
+
+/// The first damage that `pragma`, a check of the pages of `file`, finds; `None` if there is none.
+pub fn first_damage(
+    connection: &Connection,
+    pragma: &str,
+    file: &Path,
+    control: &Control<'_>,
+) -> Result<Option<String>> {
+    let said: String = interruptible(connection, control, || {
+        connection
+            .query_row(&format!("PRAGMA {pragma}(1)"), [], |row| row.get(0))
+            .map_err(|error| connection::describe("check", file, error))
+    })?;
+    Ok((said != "ok").then_some(said))
 }
 
 impl Store {

@@ -6,8 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::interrupt::interruptible;
-use super::{FILE, Store, connection, files, schema};
+use super::{FILE, Store, check, connection, files, schema};
 use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
@@ -54,12 +53,7 @@ pub fn is_sound(dir: &Path, control: &Control<'_>) -> Result<bool> {
 pub fn first_damage(dir: &Path, control: &Control<'_>) -> Result<Option<String>> {
     let file = dir.join(FILE);
     let connection = connection::reader(&file, connection::Access::ReadOnly)?;
-    let said = interruptible(&connection, control, || {
-        connection
-            .query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))
-            .map_err(|error| connection::describe("check", &file, error))
-    })?;
-    Ok((said != "ok").then_some(said))
+    check::first_damage(&connection, "integrity_check", &file, control)
 }
 
 /// Restore a backup into `dir` by replacing the file. Files that are in the way are moved aside unopened.
@@ -126,10 +120,5 @@ fn examine(file: &Path, control: &Control<'_>) -> Result<bool> {
     if schema::inspect(&connection, file)? == schema::Found::Nothing {
         return Ok(false);
     }
-    let said = interruptible(&connection, control, || {
-        connection
-            .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
-            .map_err(|error| connection::describe("check", file, error))
-    })?;
-    Ok(said == "ok")
+    Ok(check::first_damage(&connection, "quick_check", file, control)?.is_none())
 }
