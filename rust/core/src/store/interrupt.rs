@@ -22,7 +22,8 @@ impl Drop for Asking<'_> {
     }
 }
 
-/// Run `body`, whose statements on `connection` the caller can interrupt.
+/// Run `body`, whose statements on `connection` the caller can interrupt. Not to be nested: a connection has one handler,
+/// so the rest of the outer `body` could not be interrupted.
 ///
 /// # Errors
 /// [`crate::Error::Interrupted`] if the caller did so. The statement has changed nothing then.
