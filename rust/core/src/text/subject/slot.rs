@@ -19,11 +19,11 @@ const OPEN: &[&str] = &[
 /// Whether only a word such as "actually" says that something changed, and the newer statement says something else about
 /// the same thing.
 pub(super) fn is_another(newer: &Claim, older: &Claim) -> bool {
-    newer.cue == Cue::Strong && newer.is_stressed && !is_shared(newer, older)
+    newer.cue == Cue::Strong && newer.is_stressed && !answer_one_question(newer, older)
 }
 
 /// Whether two statements differ in their answers to one question.
-fn is_shared(newer: &Claim, older: &Claim) -> bool {
+fn answer_one_question(newer: &Claim, older: &Claim) -> bool {
     if give_other_kinds(newer, older) {
         return false;
     }
