@@ -14,7 +14,7 @@ import pytest
 from loops.loop_world import PROJECT, World
 from loops.test_keeper import Kept, serving
 from opencode_memory.errors import CorruptStoreError
-from opencode_memory.loops.documents import FOLDER, LEASE, LOOP, STEP, folder_name
+from opencode_memory.loops.documents import FOLDER, LEASE, LOOP, RUN, STEP, folder_name
 from opencode_memory.loops.model import LoopState, Rest
 from opencode_memory.loops.retention import forget_old_loops
 from opencode_memory.loops.start import cancel_loop, remove_damaged
@@ -116,6 +116,15 @@ def test_loop_with_a_damaged_step_waits_for_the_person(make: Callable[..., World
     rested = world.run()
     assert (rested.state, rested.rest) == (LoopState.WAITING, Rest.ERROR)
     assert f"the loop-step {loop.id}/{loop.steps:06} is damaged" in rested.reason
+
+
+@pytest.mark.parametrize("way", ["no JSON", "no object", "not UTF-8"])
+def test_damaged_note_of_a_process_is_named(make: Callable[..., World], way: str) -> None:
+    world = make()
+    world.store.documents.write([Change(kind=RUN, name=world.loop.id, expected=0, body={})])
+    spoil(world, RUN, world.loop.id, WAYS[way])
+    with pytest.raises(CorruptStoreError, match=f"the loop-run {world.loop.id} is damaged"):
+        world.loops.noted_run(world.loop.id)
 
 
 def test_old_loop_with_a_damaged_step_is_forgotten(make: Callable[..., World]) -> None:

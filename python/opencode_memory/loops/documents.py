@@ -222,7 +222,7 @@ def to_holder(document: Document) -> Holder:
 
 def to_process(document: Document) -> ProcessId | None:
     """Return the process that a document names. Documents of earlier versions name none; return None for them."""
-    given = document.body.get("process")
+    given = _adapter(dict).validate_python(document.body).get("process")
     return None if given is None else _adapter(ProcessId).validate_python(given)
 
 
