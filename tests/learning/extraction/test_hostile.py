@@ -98,6 +98,8 @@ def test_long_texts_of_one_word_are_processed_quickly(reader):
         ("sentences", "\t"),
         ("sentences", "also "),
         ("takes_back", "and "),
+        ("takes_back", "oh no, "),
+        ("takes_back", "wait, no, please "),
         ("of_agent", "and "),
         ("normalised", "| cat "),
         ("of_person", "- a.b\n"),

@@ -12,7 +12,7 @@ from opencode_memory.models import Category
 _LEAD: Final = (
     r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|then|now|can you|could you|would you|i want you to|let'?s|you should|"
     r"you can|just|yes|good|great|important|actually|sorry|oh|hm+|hold on|wait|nope|nah|"
-    r"(?:oh |no )?no+(?:[,.:!;]|(?=\s+(?:please|pls|remember|wait)\b)))[,:!]?\s+)*"
+    r"(?:no )?no+(?:[,.:!;]|(?=\s+(?:please|pls|remember|wait)\b)))[,:!]?\s+)*"
 )
 """What stands before an order. "No" alone is none: "no note on this as a rule"."""
 _KEPT_IN: Final = (
