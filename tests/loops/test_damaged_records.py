@@ -35,6 +35,7 @@ connection.commit()
 WAYS = {
     "no JSON": b'{"state": "runn',
     "no object": b"[1]",
+    "nested too deeply": b"[" * 50_000,
     "unknown state": b'{"state": "dreaming"}',
     "not UTF-8": b'{"state": "\xff\xfe"}',
 }

@@ -50,11 +50,11 @@ class Document:
         """Its JSON value.
 
         Raises:
-            CorruptStoreError: Its text is no JSON.
+            CorruptStoreError: Its text is no JSON, or is nested too deeply.
         """
         try:
             return json.loads(self.text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CorruptStoreError(f"the {self.kind} {self.name} is damaged: its record is no JSON") from error
 
     def read(self, convert: Callable[[Document], _T]) -> _T:
