@@ -13,7 +13,6 @@ use crate::index::catch_up::{Goals, Lock, catch_up, try_lock};
 use crate::index::graph::snapshot;
 use crate::index::lexical::{self, Lexical};
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
-use crate::platform;
 use crate::store::embedding::Model;
 use crate::store::{Snapshot, backup, check, counts, embedding, history, purge, retention, traces, usage};
 
@@ -148,12 +147,14 @@ impl Engine {
     /// [`Error::Interrupted`] if the caller stopped the work; there is no file then.
     pub fn backup(&self, target: &Path, control: &Control<'_>) -> Result<()> {
         let shared = self.enter()?;
-        shared.store.backup(target, control)?;
-        if shared.store.is_writable() {
-            let target = platform::resolve(target).map_err(|source| Error::storage("resolve", target, source))?;
-            shared.store.write(&shared.clock, self.writer(), |write| write.note_backup(&target))?;
+        let target = backup::prepare(target)?;
+        if !shared.store.is_writable() {
+            return shared.store.backup(&target, control);
         }
-        Ok(())
+        // Note it first, so that a purge finds what a kill leaves. On a full disk, a copy on another one is still written.
+        let noted = shared.store.write(&shared.clock, self.writer(), |write| write.note_backup(&target));
+        shared.store.backup(&target, control)?;
+        noted
     }
 
     /// Write a temporary copy for reading; it is not recorded as a backup.
@@ -175,7 +176,7 @@ impl Engine {
 
     /// Recorded backups whose files exist, newest first.
     pub fn backups(&self) -> Result<Vec<(PathBuf, i64)>> {
-        self.enter()?.store.known_backups()
+        Ok(self.enter()?.store.find_backups()?.0)
     }
 
     /// Erase memories permanently: rows, history, vectors, indexes, free pages and WAL.
@@ -194,10 +195,14 @@ impl Engine {
             Err(error) => vec![format!("the next maintenance looks for the text again: {error}")],
         };
         let mut report = PurgeReport { memories, problems, ..PurgeReport::default() };
-        let known = shared.store.known_backups().unwrap_or_else(|error| {
+        let (known, incomplete) = shared.store.find_backups().unwrap_or_else(|error| {
             report.problems.push(format!("cannot check whether backups contain it: {error}"));
-            Vec::new()
+            (Vec::new(), Vec::new())
         });
+        for path in incomplete {
+            let path = path.display();
+            report.problems.push(format!("{path} may contain it; if no backup is being written, delete this file"));
+        }
         for (path, _) in known {
             match backup::holds_any(&path, &full) {
                 Ok(true) => report.backups.push(path),

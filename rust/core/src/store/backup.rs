@@ -19,12 +19,7 @@ use crate::{ids, platform};
 impl Store {
     /// Write a complete, compact copy to `target`, which must not exist. It appears under its name only when complete.
     pub fn backup(&self, target: &Path, control: &Control<'_>) -> Result<()> {
-        if target.exists() {
-            return Err(Error::Conflict(format!("{} exists already; choose another name", target.display())));
-        }
-        if let Some(folder) = target.parent() {
-            files::create_folder(folder)?;
-        }
+        let target = &prepare(target)?;
         let snapshot = self.read()?;
         // VACUUM does not run inside of a transaction.
         snapshot.execute_batch("COMMIT")?;
@@ -62,18 +57,19 @@ impl Store {
         })
     }
 
-    /// Backups that this store knows of, newest first; files that are gone are left out.
-    pub fn known_backups(&self) -> Result<Vec<(PathBuf, i64)>> {
+    /// Backups that this store knows of, newest first, and the files of incomplete ones; files that are gone are left out.
+    pub fn find_backups(&self) -> Result<(Vec<(PathBuf, i64)>, Vec<PathBuf>)> {
         let snapshot = self.read()?;
         let mut statement = snapshot.prepare_cached("SELECT path, at FROM backup ORDER BY at DESC")?;
         let rows = statement.query_map([], |row| Ok((PathBuf::from(row.get::<_, String>(0)?), row.get(1)?)))?;
         let known: Vec<(PathBuf, i64)> = rows.collect::<rusqlite::Result<_>>()?;
-        Ok(known.into_iter().filter(|(path, _)| path.exists()).collect())
+        let incomplete = known.iter().map(|(path, _)| partial_name(path)).filter(|path| path.exists()).collect();
+        Ok((known.into_iter().filter(|(path, _)| path.exists()).collect(), incomplete))
     }
 }
 
 impl super::WriteTx<'_> {
-    /// Note that a backup was written to `path`.
+    /// Note that a backup is written to `path`.
     pub fn note_backup(&self, path: &Path) -> Result<()> {
         self.execute(
             "INSERT OR REPLACE INTO backup(path, at) VALUES (?1, ?2)",
@@ -81,6 +77,23 @@ impl super::WriteTx<'_> {
         )?;
         Ok(())
     }
+}
+
+/// Create the folder of a backup, and return its absolute path without links.
+///
+/// # Errors
+/// [`Error::Conflict`] if a file has this name.
+pub fn prepare(target: &Path) -> Result<PathBuf> {
+    if target.exists() {
+        return Err(Error::Conflict(format!("{} exists already; choose another name", target.display())));
+    }
+    let name = target.file_name().ok_or_else(|| Error::invalid("path", "has no file name"))?;
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    files::create_folder(folder)?;
+    Ok(platform::resolve(folder).map_err(|source| Error::storage("resolve", folder, source))?.join(name))
 }
 
 /// Whether a backup holds any of these memories, in its rows, its history or its ledger.
@@ -160,7 +173,8 @@ fn copy_rows(write: &Connection, source: (String, i64)) -> Result<usize> {
     Ok(memories as usize)
 }
 
-fn partial_name(target: &Path) -> PathBuf {
+/// Name of the file of a backup until the backup is complete.
+pub fn partial_name(target: &Path) -> PathBuf {
     let mut name = target.as_os_str().to_owned();
     name.push(".partial");
     PathBuf::from(name)

@@ -5,6 +5,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::WriteTx;
+use super::backup::partial_name;
 use crate::error::Result;
 
 /// Folders of a project up to which none is dropped.
@@ -31,14 +32,14 @@ pub fn find_gone(connection: &Connection, before_ms: i64) -> Result<Gone> {
     let rows = folders.query_map([FOLDERS], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let folders: Vec<(i64, String)> = rows.collect::<rusqlite::Result<_>>()?;
     Ok(Gone {
-        backups: backups.into_iter().filter(|path| is_gone(path)).collect(),
+        backups: backups.into_iter().filter(|path| is_gone(path) && is_gone(partial_name(path.as_ref()))).collect(),
         folders: folders.into_iter().filter(|(_, folder)| is_gone(folder)).collect(),
     })
 }
 
 /// Whether nothing has this name. A file that this process may not see is not gone.
-fn is_gone(path: &str) -> bool {
-    matches!(Path::new(path).try_exists(), Ok(false))
+fn is_gone(path: impl AsRef<Path>) -> bool {
+    matches!(path.as_ref().try_exists(), Ok(false))
 }
 
 impl WriteTx<'_> {
