@@ -268,6 +268,14 @@ def test_a_purge_names_the_backup_that_the_store_was_restored_from(open_store, t
     assert store.purge(id).backups == (path,)
 
 
+def test_maintenance_removes_the_copy_that_a_killed_export_left(open_store, data_dir: Path) -> None:
+    with open_store() as store:
+        store.remember("A text.")
+        (data_dir / "dump-killed").mkdir()
+        store.maintain()
+    assert not (data_dir / "dump-killed").exists()
+
+
 def test_a_purge_reaches_the_copy_that_a_killed_export_left(open_store, data_dir: Path) -> None:
     store = open_store()
     id = store.remember(f"a {SECRET_WORD}").id

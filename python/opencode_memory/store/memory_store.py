@@ -573,7 +573,8 @@ class MemoryStore:
     # Keeping
 
     def maintain(self) -> tuple[int, int]:
-        """Remove expired values and old versions; return how many of each."""
+        """Remove expired values, old versions and what killed exports left; return how many of the first two."""
+        remove_leftovers(self.data_dir)
         return self._engine.maintain()
 
     def stats(self) -> Stats:
