@@ -161,7 +161,7 @@ class Git:
     def _advise_on_space(self) -> str:
         """Say what to do about a full disk. Git keeps its temporary files for two weeks, and they fill the disk, too.
 
-        They are not deleted here, because another git of the person may be writing one.
+        They are not deleted here, because another git of the user may be writing one.
         """
         folder = self.git_dir or self.work_tree / ".git"
         objects = (folder.parent.parent if folder.parent.name == "worktrees" else folder) / "objects"

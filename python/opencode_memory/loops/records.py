@@ -332,7 +332,7 @@ def _holder_of(document: Document | None) -> Holder | None:
 
 
 def describe_removal(document: Document) -> str:
-    """Return what a person can do about a damaged loop."""
+    """Return what the user can do about a damaged loop."""
     return (
         "`opencode-memory backup restore` brings back the records of a backup;"
         f" `opencode-memory loop cancel {document.name}` removes this record, and keeps branch and folder"

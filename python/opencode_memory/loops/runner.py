@@ -171,7 +171,8 @@ class Runner:
         except RestError as error:
             await self._rest(error.kind, error.reason)
         except ConflictError as error:
-            # The user has changed the loop: read it again. What conflicts again and again is no user's change.
+            # If the user has changed the loop, the next round reads the change. A conflict that returns has another
+            # cause.
             self._conflicts += 1
             if self._conflicts < _MOST_CONFLICTS:
                 return True

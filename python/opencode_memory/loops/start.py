@@ -325,7 +325,7 @@ def resume_loop(
             error = InvalidInputError(f"limit: {limit}; raise it to go on", field="limit")
             error.hint = f"opencode-memory loop resume {found.name} --iterations N, --hours N, --tokens N or --cost N"
             raise error
-        # The user has looked at what stopped the loop, also at a changed configuration of git.
+        # The user accepts the configuration of git as it is now. Otherwise a changed one would stop the loop again.
         return replace(resume(changed), config_mark=None, program=program or found.program)
 
     why = "limits changed" if loop.state is LoopState.RUNNING else "resumed"

@@ -391,7 +391,7 @@ def to_plan(document: Document) -> Plan:
 
 
 def describe_rescue(document: Document) -> str:
-    """Return what a person can do about a damaged plan."""
+    """Return what the user can do about a damaged plan."""
     return f"`opencode-memory plan edit {document.name}` makes a new draft of its newest text"
 
 
