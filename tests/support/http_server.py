@@ -22,11 +22,11 @@ else:
 class HttpServer:
     """Serves an app inside ``with``. Clients that connect before are served when it starts."""
 
-    def __init__(self, app: Any, protocol: type[asyncio.Protocol]) -> None:
+    def __init__(self, app: Any, protocol: type[asyncio.Protocol], *, ws: Any = "none") -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address: tuple[str, int] = self.listener.getsockname()
         config = uvicorn.Config(
-            app, http=protocol, loop="asyncio", lifespan="off", ws="none", log_config=None, proxy_headers=False
+            app, http=protocol, loop="asyncio", lifespan="off", ws=ws, log_config=None, proxy_headers=False
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self.listener]})

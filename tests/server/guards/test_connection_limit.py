@@ -16,6 +16,12 @@ MOST = 3
 LONG = 60.0
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n"
 CONTINUES = b"HTTP/1.1 100 "
+UPGRADE = (
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
+UPGRADED = b"HTTP/1.1 101 "
+FIRST = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi"
 
 
 class Limited:
@@ -25,7 +31,7 @@ class Limited:
         self.refused: list[str] = []
         protocol = counted_protocol(limited_protocol(LONG), most=MOST, on_refused=self.refused.append)
         self._stack = ExitStack()
-        self.server = self._stack.enter_context(HttpServer(Echo(), protocol))
+        self.server = self._stack.enter_context(HttpServer(Echo(), protocol, ws="websockets-sansio"))
 
     def connect(self) -> socket:
         return self._stack.enter_context(self.server.connect())
@@ -57,6 +63,14 @@ def limited() -> Iterator[Limited]:
     server.close()
 
 
+def read_until(client: socket, wanted: bytes) -> None:
+    said = b""
+    while wanted not in said:
+        piece = client.recv(65_536)
+        assert piece, said
+        said += piece
+
+
 def is_closed(client: socket) -> bool:
     try:
         return client.recv(1) == b""
@@ -85,6 +99,18 @@ def test_running_requests_keep_their_connections(limited: Limited) -> None:
 def test_closed_connections_do_not_count(limited: Limited) -> None:
     for _ in range(3 * MOST):
         assert limited.ask().startswith(b"HTTP/1.1 200 ")
+    assert limited.refused == []
+
+
+@pytest.mark.parametrize("before", [b"", FIRST], ids=["at once", "behind a request"])
+def test_websockets_do_not_count(limited: Limited, before: bytes) -> None:
+    websockets = [limited.connect() for _ in range(MOST)]
+    for client in websockets:
+        client.sendall(before + UPGRADE)
+        read_until(client, UPGRADED)
+    for _ in range(MOST - 1):
+        limited.connect()
+    assert limited.ask().startswith(b"HTTP/1.1 200 ")
     assert limited.refused == []
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opencode_memory.server.guards.refusal import OnRefused
@@ -53,16 +54,17 @@ def counted_protocol(base: type[H11Protocol], *, most: int, on_refused: OnRefuse
             super().connection_made(transport)
             connections[self] = None
             if len(connections) > most:
-                closed = next(one for one in connections if one is self or one.is_waiting)
+                closed = next(other for other in connections if other is self or other.is_waiting)
                 # Its client may not read, so do not wait until it has.
                 closed.transport.abort()
                 del connections[closed]
                 on_refused("connections")
 
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.transport.get_protocol() is not self:
-                connections.pop(self, None)
+        def handle_websocket_upgrade(self, event: h11.Request) -> None:
+            # A client may send the request for it behind another one. Then uvicorn reads that request when it has
+            # answered the first one, and not when its bytes arrive.
+            super().handle_websocket_upgrade(event)
+            connections.pop(self, None)
 
         def connection_lost(self, exc: Exception | None) -> None:
             connections.pop(self, None)
