@@ -23,16 +23,18 @@ from support.background import Background, end, health_of
 from support.services import HEALTH, health_server
 
 BROKEN = """
+import os
 import sys
-from pathlib import Path
 
 if "serve" in sys.orig_argv and "--detach" not in sys.orig_argv:
     import anyio
     from opencode_memory.loops.keeper import Keeper
 
     async def fail(_):
-        while not Path({file!r}).exists():
-            await anyio.sleep(0.01)
+        pipe = os.open({pipe!r}, os.O_RDONLY | os.O_NONBLOCK)
+        await anyio.wait_readable(pipe)
+        os.read(pipe, 1)
+        os.close(pipe)
         raise KeyError("private")
 
     Keeper.serve = fail
@@ -41,27 +43,30 @@ PROBLEM = "a task of the server has failed (KeyError, see the server log)"
 
 
 @pytest.fixture
-def broken(tmp_path: Path) -> Path:
-    """A file at whose creation servers fail that run with this ``PYTHONPATH``."""
-    (tmp_path / "broken").mkdir()
-    file = tmp_path / "broken" / "fail"
-    (tmp_path / "broken" / "sitecustomize.py").write_text(BROKEN.format(file=str(file)))
-    return file
+def pipe(tmp_path: Path) -> Iterator[int]:
+    """The descriptor of a pipe. A byte in it lets a server fail that runs with the ``PYTHONPATH``."""
+    os.mkfifo(tmp_path / "pipe")
+    descriptor = os.open(tmp_path / "pipe", os.O_RDWR)
+    yield descriptor
+    os.close(descriptor)
 
 
 @pytest.fixture
-def path(broken: Path) -> str:
-    return f"{broken.parent}:{Path(opencode_memory.__file__).parents[1]}"
+def path(tmp_path: Path) -> str:
+    """The ``PYTHONPATH`` of servers that fail."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(BROKEN.format(pipe=str(tmp_path / "pipe")))
+    return f"{broken}:{Path(opencode_memory.__file__).parents[1]}"
 
 
 @pytest.fixture
-def failed(background: Background, config: Config, broken: Path, path: str) -> Any:
+def failed(background: Background, config: Config, pipe: int, path: str) -> Any:
     """The JSON of the start of a server that has failed since."""
     started = background.start(PYTHONPATH=path)
-    broken.touch()
+    os.write(pipe, b"x")
     while not health_of(config)["task_failed"]:
         pass
-    broken.unlink()
     return started
 
 
@@ -122,9 +127,9 @@ def test_server_that_fails_at_its_start_does_not_count_as_started(
 
 
 def test_server_in_the_foreground_ends_with_the_reason(
-    background: Background, config: Config, broken: Path, path: str
+    background: Background, config: Config, pipe: int, path: str
 ) -> None:
-    broken.touch()
+    os.write(pipe, b"x")
     code, _, err = end(background.begin("serve", "--no-worker", PYTHONPATH=path))
     assert code == 2
     assert f"error: {PROBLEM}" in err
