@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from pathlib import Path
@@ -17,7 +18,9 @@ def folder(tmp_path: Path) -> Path:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
     try:
         path.mkdir()
-    except OSError:
+    except OSError as error:
+        if error.errno not in {errno.EILSEQ, errno.EINVAL}:
+            raise
         pytest.skip("this file system takes only names in UTF-8")
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
     subprocess.run(["git", "init", "--quiet"], cwd=path, check=True)
