@@ -13,12 +13,13 @@ import pytest
 
 from loops.loop_world import PROJECT, World
 from loops.test_keeper import Kept, serving
-from opencode_memory.errors import CorruptStoreError
-from opencode_memory.loops.documents import FOLDER, LEASE, LOOP, RUN, STEP, folder_name
+from opencode_memory.errors import CorruptStoreError, NotFoundError
+from opencode_memory.loops.documents import FOLDER, LEASE, LOOP, RUN, STEP, change_of, folder_name
 from opencode_memory.loops.model import LoopState, Rest
 from opencode_memory.loops.retention import forget_old_loops
 from opencode_memory.loops.start import cancel_loop, remove_damaged
 from opencode_memory.plans import Plans, PlanStatus
+from opencode_memory.plans.plans import change_of as plan_change
 from opencode_memory.store.documents import Change
 from opencode_memory.text import clock
 from support.plans import PLAN
@@ -83,6 +84,21 @@ def test_damaged_loop_is_named_when_it_is_asked_for(make: Callable[..., World]) 
     assert world.loops.find_damaged("dddd", "another project") is None
 
 
+@pytest.mark.parametrize("named", ["name", "start of the id"])
+def test_part_that_names_another_loop_names_no_damaged_one(make: Callable[..., World], named: str) -> None:
+    world = make()
+    add_damaged_loop(world, WAYS["no JSON"])
+    if named == "name":
+        world.loops.write(replace(world.loops.get(world.loop.id), name="dd"), at=clock.now())
+        assert world.loops.find("dd", PROJECT).id == world.loop.id
+    else:
+        other = replace(world.loops.get(world.loop.id), id="dd000000", revision=0)
+        world.store.documents.write([change_of(other)])
+        with pytest.raises(NotFoundError, match="are several loops 'dd'"):
+            world.loops.find("dd", PROJECT)
+    assert world.loops.find_damaged("dd", PROJECT) is None
+
+
 def test_damaged_loop_is_removed_with_its_other_records(make: Callable[..., World]) -> None:
     world = make()
     world.run()
@@ -144,6 +160,18 @@ def test_damaged_lease_is_held_by_nobody(make: Callable[..., World], way: str) -
     spoil(world, LEASE, world.loop.id, WAYS[way])
     assert not world.loops.is_held(world.loop.id, at=clock.now())
     assert world.loops.acquire(world.loop.id, "this", at=clock.now(), seconds=900) is not None
+
+
+def test_part_that_names_another_plan_names_no_damaged_one(make: Callable[..., World]) -> None:
+    world = make()
+    plans = Plans(world.store, PROJECT)
+    kept, start = plans.get(world.loop.plan), world.loop.plan[:2]
+    lost = replace(kept, id=f"{start}{'0' * 6}", revision=0)
+    world.store.documents.write([plan_change(lost)])
+    spoil(world, "plan", lost.id, b"{")
+    with pytest.raises(NotFoundError, match=f"are several plans '{start}'"):
+        plans.get(start)
+    assert plans.find_damaged(start) is None
 
 
 def test_damaged_plan_hides_no_other_and_is_rescued_from_its_text(make: Callable[..., World]) -> None:

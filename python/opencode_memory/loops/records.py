@@ -102,14 +102,12 @@ class Loops:
         return sort_out(self._documents.list(LOOP), to_loop)[1]
 
     def find_damaged(self, part: str, project: str | None) -> Damaged | None:
-        """Return the damaged loop of a project whose id starts with this part; None if there is none, or several."""
-        wanted = part.strip().lower()
-        found = [
-            damaged
-            for damaged in self.damaged()
-            if wanted and damaged.document.project == project and damaged.document.name.startswith(wanted)
-        ]
-        return found[0] if len(found) == 1 else None
+        """Return the damaged loop of a project whose id starts with this part.
+
+        Return None if there is none, or if the part also names another loop.
+        """
+        found, damaged = self._match(part, project)
+        return damaged[0] if len(damaged) == 1 and not found else None
 
     def list(self, project: str | None) -> builtins.list[Loop]:
         """Return the loops of a project, or those without one; the newest first."""
@@ -130,21 +128,21 @@ class Loops:
     def find(self, part: str, project: str | None) -> Loop:
         """Return the loop of a project with this name, or whose id starts with it; of equal names the newest.
 
+        A damaged loop has no name, so a loop of that name comes before it.
+
         Raises:
             NotFoundError: There is none, or several.
             CorruptStoreError: Its record is damaged.
         """
-        wanted, known = part.strip().lower(), self.list(project)
-        named = [loop for loop in known if loop.name in {wanted, _to_name(part)}]
-        found = named[:1] or [loop for loop in known if wanted and loop.id.startswith(wanted)]
-        if len(found) == 1:
+        found, damaged = self._match(part, project)
+        if len(found) == 1 and not damaged:
             return found[0]
-        if not found and (damaged := self.find_damaged(part, project)) is not None:
-            unreadable = CorruptStoreError(damaged.problem)
-            unreadable.hint = describe_removal(damaged.document)
+        if len(damaged) == 1 and not found:
+            unreadable = CorruptStoreError(damaged[0].problem)
+            unreadable.hint = describe_removal(damaged[0].document)
             raise unreadable
-        problem = "are several loops" if found else "is no loop"
-        error = NotFoundError(f"there {problem} {part[:64]!r} in this project", id=wanted[:64])
+        problem = "are several loops" if found or damaged else "is no loop"
+        error = NotFoundError(f"there {problem} {part[:64]!r} in this project", id=part.strip().lower()[:64])
         error.hint = "opencode-memory loop list shows names and ids"
         raise error
 
@@ -301,6 +299,19 @@ class Loops:
         """Return what the model of a step has reported; None if nothing."""
         found = self._documents.get(REPORT, numbered(step.loop, step.number))
         return None if found is None else found.read(to_report)
+
+    def _match(self, part: str, project: str | None) -> tuple[builtins.list[Loop], builtins.list[Damaged]]:
+        """Return the newest loop with this name, or else all loops whose id starts with it, and the damaged ones."""
+        wanted, known = part.strip().lower(), self.list(project)
+        named = [loop for loop in known if loop.name in {wanted, _to_name(part)}]
+        if named or not wanted:
+            return named[:1], []
+        damaged = [
+            damaged
+            for damaged in self.damaged()
+            if damaged.document.project == project and damaged.document.name.startswith(wanted)
+        ]
+        return [loop for loop in known if loop.id.startswith(wanted)], damaged
 
     def _hold(self, loop: str, owner: str, version: int, *, at: datetime, seconds: float) -> Lease | None:
         body = {"owner": owner, "until": to_ms(at) + round(seconds * 1000), "process": to_json(identify(os.getpid()))}

@@ -264,18 +264,20 @@ class Plans:
 
         Plans whose records are damaged are left out; ``damaged`` returns them.
         """
-        plans, _ = sort_out(self._own(), to_plan)
+        plans, _ = sort_out(self._list_own(), to_plan)
         return sorted(plans, key=lambda plan: plan.changed_at, reverse=True)
 
     def damaged(self) -> builtins.list[Damaged]:
         """Return the plans of the project whose records cannot be read."""
-        return sort_out(self._own(), to_plan)[1]
+        return sort_out(self._list_own(), to_plan)[1]
 
     def find_damaged(self, part: str) -> Damaged | None:
-        """Return the damaged plan whose id starts with ``part``; None if there is none, or several."""
-        wanted = part.strip().lower()
-        found = [damaged for damaged in self.damaged() if wanted and damaged.document.name.startswith(wanted)]
-        return found[0] if len(found) == 1 else None
+        """Return the damaged plan whose id starts with ``part``.
+
+        Return None if there is none, or if the part also names another plan.
+        """
+        found, damaged = self._match(part)
+        return damaged[0] if len(damaged) == 1 and not found else None
 
     def rescue(self, damaged: Damaged, *, at: datetime) -> Plan:
         """Replace the damaged record of a plan by a new one, a draft with the newest text that can be read.
@@ -307,7 +309,18 @@ class Plans:
         )
         return self._save(plan)
 
-    def _own(self) -> builtins.list[Document]:
+    def _match(self, part: str) -> tuple[builtins.list[Plan], builtins.list[Damaged]]:
+        """Return the plans of the project whose id starts with ``part``, and the damaged ones."""
+        wanted = arguments.text(part, field="plan").strip().lower()
+        if not wanted:
+            return [], []
+        plans, damaged = sort_out(self._list_own(), to_plan)
+        return (
+            [plan for plan in plans if plan.id.startswith(wanted)],
+            [plan for plan in damaged if plan.document.name.startswith(wanted)],
+        )
+
+    def _list_own(self) -> builtins.list[Document]:
         found = self._documents.list(KIND, project=self._project)
         return [document for document in found if document.project == self._project]
 
@@ -318,17 +331,15 @@ class Plans:
             NotFoundError: There is none in this project, or several.
             CorruptStoreError: Its record is damaged.
         """
-        wanted = arguments.text(part, field="plan").strip().lower()
-        found = [plan for plan in self.list() if plan.id.startswith(wanted)] if wanted else []
-        if len(found) == 1:
+        found, damaged = self._match(part)
+        if len(found) == 1 and not damaged:
             return found[0]
-        if not found and (damaged := self.find_damaged(wanted)) is not None:
-            unreadable = CorruptStoreError(damaged.problem)
-            unreadable.hint = describe_rescue(damaged.document)
+        if len(damaged) == 1 and not found:
+            unreadable = CorruptStoreError(damaged[0].problem)
+            unreadable.hint = describe_rescue(damaged[0].document)
             raise unreadable
-        error = NotFoundError(
-            f"there {'are several plans' if found else 'is no plan'} {part[:64]!r} in this project", id=wanted
-        )
+        problem = "are several plans" if found or damaged else "is no plan"
+        error = NotFoundError(f"there {problem} {part[:64]!r} in this project", id=part.strip().lower())
         error.hint = "opencode-memory plan list shows the ids"
         raise error
 
