@@ -189,3 +189,17 @@ def test_damaged_plan_hides_no_other_and_is_rescued_from_its_text(make: Callable
     assert (rescued.id, rescued.title, rescued.status) == (lost.id, lost.title, PlanStatus.DRAFT)
     assert plans.text(plans.get(lost.id)) == PLAN
     assert plans.damaged() == []
+
+
+def test_rescued_plan_keeps_its_damaged_newest_text_and_can_be_changed(make: Callable[..., World]) -> None:
+    world = make()
+    plans = Plans(world.store, PROJECT)
+    lost = plans.write_submitted(PLAN, at=clock.now())
+    plans.rewrite(lost, "# Another", at=clock.now())
+    spoil(world, "plan", lost.id, b"{")
+    spoil(world, "plan-text", f"{lost.id}/000002", b"{")
+    [damaged] = plans.damaged()
+    rescued = plans.rescue(damaged, at=clock.now())
+    assert (rescued.title, plans.text(rescued)) == (lost.title, PLAN)
+    changed = plans.rewrite(rescued, "# A third one", at=clock.now()).plan
+    assert plans.text(changed) == "# A third one"

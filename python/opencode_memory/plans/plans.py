@@ -31,6 +31,7 @@ REMARK_CHARACTERS: Final = 4_000
 _TITLE_CHARACTERS: Final = 120
 _ID_BYTES: Final = 4
 _TRIES: Final = 5
+_LATER_DAMAGED: Final = "the later texts are damaged"
 _STORED: Final = frozenset({"id", "project", "revision", "created_at", "changed_at"})
 """Fields that the document itself has."""
 
@@ -291,23 +292,27 @@ class Plans:
             ConflictError: Another process has changed it meanwhile.
         """
         document = damaged.document
-        texts, _ = sort_out(self._documents.list(TEXT_KIND, prefix=f"{document.name}/"), to_version)
+        stored = self._documents.list(TEXT_KIND, prefix=f"{document.name}/")
+        texts, _ = sort_out(stored, to_version)
         if not texts:
             raise NotFoundError(f"the plan [{document.name}] has no text that can be read", id=document.name)
         newest = max(texts, key=lambda version: version.number)
+        # A text is never overwritten. So the next one must not get the number of a damaged one.
+        last = int(stored[-1].name.rpartition("/")[2])
+        again = None if newest.number == last else replace(newest, number=last + 1, why=_LATER_DAMAGED, at=at)
         title = read_plan(newest.text).title or "Plan"
         plan = Plan(
             id=document.name,
             project=document.project,
             title=one_line(title, _TITLE_CHARACTERS),
             status=PlanStatus.DRAFT,
-            text_version=newest.number,
+            text_version=newest.number if again is None else again.number,
             revision=document.version,
             created_at=document.created_at,
             changed_at=at,
             agent=newest.by,
         )
-        return self._save(plan)
+        return self._save(plan, again)
 
     def _match(self, part: str) -> tuple[builtins.list[Plan], builtins.list[Damaged]]:
         """Return the plans of the project whose id starts with ``part``, and the damaged ones."""
