@@ -14,6 +14,7 @@ import pytest
 from loops.loop_world import PROJECT, World
 from loops.test_keeper import Kept, serving
 from opencode_memory.errors import CorruptStoreError, NotFoundError
+from opencode_memory.exchange.plans_and_loops import find_damaged_parts
 from opencode_memory.loops.documents import FOLDER, LEASE, LOOP, RUN, STEP, change_of, folder_name
 from opencode_memory.loops.model import LoopState, Rest
 from opencode_memory.loops.retention import forget_old_loops
@@ -133,6 +134,14 @@ def test_loop_with_a_damaged_step_waits_for_the_person(make: Callable[..., World
     rested = world.run()
     assert (rested.state, rested.rest) == (LoopState.WAITING, Rest.ERROR)
     assert f"the loop-step {loop.id}/{loop.steps:06} is damaged" in rested.reason
+
+
+def test_damaged_parts_are_named_in_the_same_order_each_time(make: Callable[..., World]) -> None:
+    world = make()
+    kinds = ["plan-text", "loop-step", "loop-event", "loop-report", "loop-session"]
+    name = f"{DAMAGED}/000001"
+    world.store.documents.write([Change(kind=kind, name=name, expected=0, body=[1]) for kind in kinds])
+    assert [damaged.document.kind for damaged in find_damaged_parts(world.store)] == kinds
 
 
 @pytest.mark.parametrize("way", ["no JSON", "no object", "not UTF-8"])

@@ -67,8 +67,9 @@ def check_readable(store: MemoryStore) -> None:
 
 def find_damaged_parts(store: MemoryStore) -> Iterator[Damaged]:
     """Yield what cannot be read of plans and loops: their steps, logs, reports and texts, but not they themselves."""
-    for kind in EXPORTED - {plans.KIND, loops.LOOP}:
-        yield from sort_out(store.documents.list(kind), _READERS[kind])[1]
+    for kind, read in _READERS.items():
+        if kind not in {plans.KIND, loops.LOOP}:
+            yield from sort_out(store.documents.list(kind), read)[1]
 
 
 def _find_problem(document: Document, read: Callable[[Document], object]) -> tuple[str, str] | None:
