@@ -131,9 +131,9 @@ def print_loops(run: Invocation, *, everything: bool) -> int:
         known = loops.list(store.project)
         shown = [loop for loop in known if everything or not loop.state.has_ended]
         phases = [describe_phase(loop, loops.last_step(loop)) for loop in shown]
-        damaged = [one for one in loops.damaged() if one.document.project == store.project]
+        damaged = [loop for loop in loops.damaged() if loop.document.project == store.project]
     if run.out.as_json:
-        run.out.json({"loops": shown, "damaged": [one.document.name for one in damaged]})
+        run.out.json({"loops": shown, "damaged": [loop.document.name for loop in damaged]})
     elif shown:
         rows = [
             (loop.id, loop.name, phase, age(loop.created_at, at=run.started_at), loop.reason)
@@ -144,8 +144,8 @@ def print_loops(run: Invocation, *, everything: bool) -> int:
         ended = len(known) - len(shown)
         more = f" {format_count(ended, 'loop')} ended before; --all lists them too." if ended else ""
         run.out.note(f"There is no {'' if everything else 'open '}loop in this project.{more}")
-    for one in damaged:
-        run.out.note(f"{one.problem}; {describe_removal(one.document)}")
+    for unreadable in damaged:
+        run.out.note(f"{unreadable.problem}; {describe_removal(unreadable.document)}")
     return DONE
 
 

@@ -35,14 +35,14 @@ def list_plans(run: Invocation, *, everything: bool) -> int:
         known, damaged = plans.list(), plans.damaged()
     shown = [plan for plan in known if everything or plan.status not in {PlanStatus.DONE, PlanStatus.ABANDONED}]
     if run.out.as_json:
-        run.out.json({"plans": shown, "damaged": [one.document.name for one in damaged]})
+        run.out.json({"plans": shown, "damaged": [plan.document.name for plan in damaged]})
     elif shown:
         rows = [(plan.id, plan.status.value, age(plan.changed_at, at=run.started_at), plan.title) for plan in shown]
         run.out.table(rows, right=(2,))
     elif not damaged:
         run.out.note("There is no plan in this project.")
-    for one in damaged:
-        run.out.note(f"{one.problem}; {describe_rescue(one.document)}")
+    for unreadable in damaged:
+        run.out.note(f"{unreadable.problem}; {describe_rescue(unreadable.document)}")
     return DONE
 
 

@@ -132,7 +132,7 @@ class Keeper:
         now = time.monotonic()
         # A server runs for months, and a time that has passed no longer delays anything.
         self._later = {id_: at for id_, at in self._later.items() if at > now}
-        loops = await _on_thread(self._readable_loops)
+        loops = await _on_thread(self._list_readable)
         pause = await self._hosts.end_idle(loops)
         for loop in loops:
             has_host = loop.program is not None or self._hosts.find(loop) is not None
@@ -209,7 +209,7 @@ class Keeper:
         finally:
             self.wake()
 
-    def _readable_loops(self) -> list[Loop]:
+    def _list_readable(self) -> list[Loop]:
         """Return the loops that can be read, and log the others once."""
         loops = Loops(self._store)
         problems = frozenset(damaged.problem for damaged in loops.damaged())

@@ -33,7 +33,7 @@ def check_loops(store: MemoryStore) -> Iterator[Check]:
         *_check_damaged(store, loops),
         *_check_running(loops, known, at),
         *_check_resting(known, at),
-        *_check_folders(store.data_dir / "loops", known, {one.document.name for one in loops.damaged()}),
+        *_check_folders(store.data_dir / "loops", known, {damaged.document.name for damaged in loops.damaged()}),
         *_check_plans(store, at),
     ]
     yield from checks
@@ -101,9 +101,9 @@ def _check_plans(store: MemoryStore, at: datetime) -> Iterator[Check]:
     from opencode_memory.store.documents import sort_out  # noqa: PLC0415  as above
 
     plans, damaged = sort_out(store.documents.list(KIND), to_plan)
-    for one in damaged:
-        project = one.document.project or "no project"
-        yield Check("plans", Level.PROBLEM, f"{one.problem} (in {project})", describe_rescue(one.document))
+    for plan in damaged:
+        project = plan.document.project or "no project"
+        yield Check("plans", Level.PROBLEM, f"{plan.problem} (in {project})", describe_rescue(plan.document))
     waiting = [plan for plan in plans if plan.status is PlanStatus.SUBMITTED and at - plan.changed_at > _UNANSWERED]
     if waiting:
         oldest = min(waiting, key=lambda plan: plan.changed_at)
