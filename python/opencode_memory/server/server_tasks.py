@@ -38,8 +38,6 @@ class ServerTasks:
     def end_after_failure(self, end: Callable[[], None]) -> None:
         """Call a function, which ends the server, after a failure and when its clients are disconnected."""
         self._end = end
-        if self._failure is not None:
-            end()
 
     @property
     def problems(self) -> tuple[str, ...]:
