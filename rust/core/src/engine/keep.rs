@@ -13,6 +13,7 @@ use crate::index::catch_up::{Goals, Lock, catch_up, try_lock};
 use crate::index::graph::snapshot;
 use crate::index::lexical::{self, Lexical};
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
+use crate::store::backup::Backups;
 use crate::store::embedding::Model;
 use crate::store::{Snapshot, backup, check, counts, embedding, history, purge, retention, traces, usage};
 
@@ -176,7 +177,7 @@ impl Engine {
 
     /// Recorded backups whose files exist, newest first.
     pub fn backups(&self) -> Result<Vec<(PathBuf, i64)>> {
-        Ok(self.enter()?.store.find_backups()?.0)
+        Ok(self.enter()?.store.find_backups()?.complete)
     }
 
     /// Erase memories permanently: rows, history, vectors, indexes, free pages and WAL.
@@ -195,15 +196,15 @@ impl Engine {
             Err(error) => vec![format!("the next maintenance looks for the text again: {error}")],
         };
         let mut report = PurgeReport { memories, problems, ..PurgeReport::default() };
-        let (known, incomplete) = shared.store.find_backups().unwrap_or_else(|error| {
+        let found = shared.store.find_backups().unwrap_or_else(|error| {
             report.problems.push(format!("cannot check whether backups contain it: {error}"));
-            (Vec::new(), Vec::new())
+            Backups::default()
         });
-        for path in incomplete {
+        for path in found.incomplete {
             let path = path.display();
             report.problems.push(format!("{path} may contain it; if no backup is being written, delete this file"));
         }
-        for (path, _) in known {
+        for (path, _) in found.complete {
             match backup::holds_any(&path, &full) {
                 Ok(true) => report.backups.push(path),
                 Ok(false) => {}

@@ -16,6 +16,15 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::{ids, platform};
 
+/// Files of backups. Those that are gone are left out.
+#[derive(Debug, Default)]
+pub struct Backups {
+    /// Each with the time at which it was begun.
+    pub complete: Vec<(PathBuf, i64)>,
+    /// Files that are being written, or that a kill left.
+    pub incomplete: Vec<PathBuf>,
+}
+
 impl Store {
     /// Write a complete, compact copy to `target`, which must not exist. It appears under its name only when complete.
     pub fn backup(&self, target: &Path, control: &Control<'_>) -> Result<()> {
@@ -57,14 +66,14 @@ impl Store {
         })
     }
 
-    /// Backups that this store knows of, newest first, and the files of incomplete ones; files that are gone are left out.
-    pub fn find_backups(&self) -> Result<(Vec<(PathBuf, i64)>, Vec<PathBuf>)> {
+    /// Find the files of the backups that this store knows of, newest first.
+    pub fn find_backups(&self) -> Result<Backups> {
         let snapshot = self.read()?;
         let mut statement = snapshot.prepare_cached("SELECT path, at FROM backup ORDER BY at DESC")?;
         let rows = statement.query_map([], |row| Ok((PathBuf::from(row.get::<_, String>(0)?), row.get(1)?)))?;
         let known: Vec<(PathBuf, i64)> = rows.collect::<rusqlite::Result<_>>()?;
         let incomplete = known.iter().map(|(path, _)| partial_name(path)).filter(|path| path.exists()).collect();
-        Ok((known.into_iter().filter(|(path, _)| path.exists()).collect(), incomplete))
+        Ok(Backups { complete: known.into_iter().filter(|(path, _)| path.exists()).collect(), incomplete })
     }
 }
 
