@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::model::Trust;
 use crate::model::report::CatchUpReport;
 use crate::store::change::{self, Head, Op};
-use crate::store::{Snapshot, Store, embedding, memory};
+use crate::store::{Store, embedding, memory};
 use crate::text;
 
 /// Name of the lock file in the data directory.
@@ -213,21 +213,26 @@ fn graph(
         .filter(|_| !goals.rebuild)
         .filter(|manifest| manifest.model == model.name && manifest.dimension == model.dimension)
         .filter(|manifest| change::is_on_history(&at, &manifest.head).unwrap_or(false));
+    let tail = match &usable {
+        Some(manifest) => embedding::count_in_use_after(&at, &model, manifest.last_embedding)?,
+        None => live,
+    };
+    let upto = embedding::last_key(&at, &model)?;
+    drop(at);
+    let update = GraphUpdate { store, data_dir, model: &model, head, upto, threads: goals.threads, control };
     if let Some(manifest) = usable {
-        let tail = embedding::count_in_use_after(&at, &model, manifest.last_embedding)?;
         let dead = (manifest.vectors + tail).saturating_sub(live);
         if is_worth_keeping(manifest.vectors, dead) {
             if tail == 0 && snapshot::examine(data_dir, &manifest).is_ok() {
-                return if is_far_behind(&manifest.head, &head) {
-                    snapshot::write_manifest(data_dir, &Manifest { head, ..manifest })
+                return if is_far_behind(&manifest.head, &update.head) {
+                    snapshot::write_manifest(data_dir, &Manifest { head: update.head, ..manifest })
                 } else {
                     Ok(())
                 };
             }
             // If the file cannot be loaded or extended, rebuild the graph.
             if let Ok(graph) = snapshot::load(data_dir, &manifest, goals.threads) {
-                let after = manifest.last_embedding;
-                match extend(&at, data_dir, &graph, after, tail, &model, head.clone(), goals, control, report) {
+                match update.extend(&graph, manifest.last_embedding, tail, report) {
                     Err(Error::Index { .. }) => report.vectors_added = 0,
                     extended => return extended,
                 }
@@ -236,7 +241,7 @@ fn graph(
     }
     let graph = Graph::new(model.dimension, live, goals.threads)?;
     report.graph_rebuilt = true;
-    extend(&at, data_dir, &graph, 0, live, &model, head, goals, control, report)
+    update.extend(&graph, 0, live, report)
 }
 
 /// Whether at most three in ten vectors are dead. Otherwise rebuild the graph, because dead vectors slow each search
@@ -245,30 +250,48 @@ fn is_worth_keeping(vectors: usize, dead: usize) -> bool {
     dead * 10 <= vectors * 3
 }
 
-#[allow(clippy::too_many_arguments)] // Shared by extending and building a graph.
-fn extend(
-    at: &Snapshot<'_>,
-    data_dir: &Path,
-    graph: &Graph,
-    after: i64,
-    count: usize,
-    model: &embedding::Model,
+/// One update of the graph, to the state of the store when it began.
+struct GraphUpdate<'a> {
+    store: &'a Store,
+    data_dir: &'a Path,
+    model: &'a embedding::Model,
+    /// The state of the store.
     head: Head,
-    goals: Goals,
-    control: &Control<'_>,
-    report: &mut CatchUpReport,
-) -> Result<()> {
-    graph.grow(count, goals.threads)?;
-    let mut last = after;
-    loop {
-        let rows: Vec<(i64, Vec<f16>)> = embedding::page_in_use(at, model, last, VECTOR_PAGE)?;
-        let Some((key, _)) = rows.last() else { break };
-        last = *key;
-        graph.add(&rows, goals.threads, control.is_interrupted)?;
-        report.vectors_added += rows.len();
-        (control.progress)("vectors", report.vectors_added, count);
+    /// The last embedding of this state.
+    upto: i64,
+    threads: usize,
+    control: &'a Control<'a>,
+}
+
+impl GraphUpdate<'_> {
+    /// Add the vectors after `after`, about `count`, and save the graph.
+    ///
+    /// Each page is read from the present state, because a snapshot that is held for the whole build would let the WAL
+    /// grow meanwhile. Vectors that were deleted since the update began are missing then, as after a later deletion.
+    fn extend(&self, graph: &Graph, after: i64, count: usize, report: &mut CatchUpReport) -> Result<()> {
+        graph.grow(count, self.threads)?;
+        let mut free = count;
+        let mut last = after;
+        loop {
+            let rows = self.page(last)?;
+            let Some((key, _)) = rows.last() else { break };
+            last = *key;
+            if rows.len() > free {
+                // A memory uses a vector again that was unused when they were counted.
+                graph.grow(rows.len(), self.threads)?;
+                free = rows.len();
+            }
+            graph.add(&rows, self.threads, self.control.is_interrupted)?;
+            free -= rows.len();
+            report.vectors_added += rows.len();
+            (self.control.progress)("vectors", report.vectors_added, count.max(report.vectors_added));
+        }
+        snapshot::save(self.data_dir, graph, self.head.clone(), last, &self.model.name, self.model.dimension)
     }
-    snapshot::save(data_dir, graph, head, last, &model.name, model.dimension)
+
+    fn page(&self, after: i64) -> Result<Vec<(i64, Vec<f16>)>> {
+        embedding::page_in_use(&*self.store.read()?, self.model, after, self.upto, VECTOR_PAGE)
+    }
 }
 
 /// Whether an index at `mark` is so far behind `head` that it keeps the change log from being trimmed.

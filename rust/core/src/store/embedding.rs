@@ -250,12 +250,27 @@ pub fn count_in_use_after(connection: &Connection, model: &Model, after: i64) ->
     Ok(connection.prepare_cached(&sql)?.query_row((model.id, after), |row| row.get::<_, i64>(0))? as usize)
 }
 
-/// Vectors of a model after a key that some memory uses, in order of their keys.
-pub fn page_in_use(connection: &Connection, model: &Model, after: i64, limit: usize) -> Result<Vec<(i64, Vec<f16>)>> {
-    let sql = format!("SELECT e.key, e.vector FROM embedding e WHERE e.key > ?2 AND {IN_USE} ORDER BY e.key LIMIT ?3");
+/// The key of the newest vector of a model; 0 if there is none.
+pub fn last_key(connection: &Connection, model: &Model) -> Result<i64> {
+    let sql = "SELECT key FROM embedding WHERE model = ?1 ORDER BY key DESC LIMIT 1";
+    Ok(connection.prepare_cached(sql)?.query_row([model.id], |row| row.get(0)).optional()?.unwrap_or(0))
+}
+
+/// Vectors of a model that some memory uses, with keys from `after` (exclusive) to `upto` (inclusive), in their order.
+pub fn page_in_use(
+    connection: &Connection,
+    model: &Model,
+    after: i64,
+    upto: i64,
+    limit: usize,
+) -> Result<Vec<(i64, Vec<f16>)>> {
+    let sql = format!(
+        "SELECT e.key, e.vector FROM embedding e WHERE e.key > ?2 AND e.key <= ?3 AND {IN_USE} ORDER BY e.key LIMIT ?4"
+    );
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement
-        .query_map((model.id, after, limit as i64), |row| Ok((row.get(0)?, decode(row.get_ref(1)?.as_blob()?))))?;
+    let rows = statement.query_map((model.id, after, upto, limit as i64), |row| {
+        Ok((row.get(0)?, decode(row.get_ref(1)?.as_blob()?)))
+    })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
