@@ -37,8 +37,10 @@ pub struct Overlay {
 impl Overlay {
     /// Add the snapshot's texts after `after`. [`Overlay::forget_removed`] drops texts that were deleted since.
     pub fn refresh(&mut self, at: &Connection, after: i64) -> Result<()> {
-        if after != self.after {
+        if after < self.after {
             *self = Self { after, upto: after, ..Self::default() };
+        } else if after > self.after {
+            self.forget_absorbed(after);
         }
         loop {
             let page = memory::page(at, self.upto, PAGE)?;
@@ -50,11 +52,29 @@ impl Overlay {
         }
     }
 
+    /// Drop the texts up to `after`, which the index has absorbed. The others are not analysed again: while an index of
+    /// a whole store is built, it absorbs the store in batches.
+    fn forget_absorbed(&mut self, after: i64) {
+        self.retain(|key| key > after);
+        for postings in [&mut self.prose, &mut self.identifiers] {
+            postings.of_term.retain(|_, found| {
+                found.drain(..found.partition_point(|(key, _)| *key <= after));
+                !found.is_empty()
+            });
+        }
+        self.after = after;
+        self.upto = self.upto.max(after);
+    }
+
     /// Drop deleted texts. Otherwise their words would count as more common than they are.
     pub fn forget_removed(&mut self, is_there: impl Fn(i64) -> bool) {
+        self.retain(is_there);
+    }
+
+    fn retain(&mut self, stays: impl Fn(i64) -> bool) {
         let Self { lengths, prose, identifiers, .. } = self;
         lengths.retain(|key, (prose_terms, identifier_terms)| {
-            let stays = is_there(*key);
+            let stays = stays(*key);
             if !stays {
                 prose.terms -= u64::from(*prose_terms);
                 identifiers.terms -= u64::from(*identifier_terms);
@@ -151,5 +171,59 @@ impl Overlay {
             }
         }
         best.into_sorted()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::engine::{Engine, Options};
+    use crate::model::NewMemory;
+    use crate::store::Store;
+
+    /// Keys and scores of the texts with a word, without an index.
+    fn found(overlay: &Overlay, word: &str) -> Vec<(i64, f32)> {
+        let terms = overlay.score_terms(None, &text::analyze_query(word)).unwrap();
+        overlay.search(&terms, 100, |_| true).into_iter().map(|found| (found.item, found.score)).collect()
+    }
+
+    #[test]
+    fn texts_that_an_index_has_not_absorbed_are_not_analysed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { background: false, ..Options::default() };
+        let engine = Engine::open(folder.path(), options, Clock::fixed(1)).unwrap();
+        let new = |number: usize| NewMemory::new(format!("shelf number{number}"));
+        engine.remember_many((1..=9).map(new).collect()).unwrap();
+        let store = Store::open(folder.path(), false, 1).unwrap();
+        let mut overlay = Overlay::default();
+        overlay.refresh(&store.read().unwrap(), 0).unwrap();
+        overlay.forget_removed(|key| key != 7);
+        assert_eq!(overlay.len(), 8);
+
+        // Of a text that is analysed again, the overlay would now have other words.
+        store
+            .write(&Clock::fixed(2), crate::model::Trust::User, |write| {
+                write.execute("UPDATE memory SET content = 'other' WHERE key = 6", [])?;
+                Ok(())
+            })
+            .unwrap();
+        engine.remember(new(10)).unwrap();
+        let at = store.read().unwrap();
+        overlay.refresh(&at, 4).unwrap();
+        let mut keys: Vec<i64> = found(&overlay, "shelf").into_iter().map(|(key, _)| key).collect();
+        keys.sort_unstable();
+        assert_eq!(keys, [5, 6, 8, 9, 10]);
+        assert!(found(&overlay, "number2").is_empty());
+        let mut postings = overlay.prose.of_term.values().chain(overlay.identifiers.of_term.values());
+        assert!(postings.all(|found| !found.is_empty() && found.iter().all(|(key, _)| *key > 4)));
+
+        // An index that has absorbed less than before was built anew.
+        overlay.refresh(&at, 1).unwrap();
+        assert_eq!(overlay.len(), 9);
+        assert_eq!(found(&overlay, "other").len(), 1);
+        // An index may have absorbed texts that the overlay has never had.
+        overlay.refresh(&at, 50).unwrap();
+        assert!(overlay.is_empty() && overlay.prose.terms == 0 && overlay.prose.of_term.is_empty());
     }
 }
