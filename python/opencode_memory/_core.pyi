@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
-from opencode_memory.embedding.base import Vector, Vectors
+from opencode_memory.embedding.base import QueryVector, Vector, Vectors
 from opencode_memory.models import Hit, Memory
 
 _Progress: TypeAlias = Callable[[str, int, int], object]
@@ -102,7 +102,7 @@ class Engine:
     def recall(
         self,
         query: str,
-        vector: Vector | None,
+        vector: QueryVector | None,
         selection: Mapping[str, Any],
         limit: int,
         as_of: int | None,
@@ -129,7 +129,7 @@ class Engine:
         limit: int,
     ) -> list[_Dict]: ...
     def spread(
-        self, query: str, vector: Vector | None, memories: Sequence[tuple[int, str]], known: Sequence[int]
+        self, query: str, vector: QueryVector | None, memories: Sequence[tuple[int, str]], known: Sequence[int]
     ) -> list[float]: ...
     def related(self, id: str, limit: int) -> list[_Dict]: ...
     def earlier(self, ids: Sequence[str]) -> list[list[tuple[Memory, bool]]]: ...
@@ -156,7 +156,7 @@ class Engine:
     def recall_turns(
         self,
         query: str,
-        vector: tuple[str, Vector] | None,
+        vector: QueryVector | None,
         selection: Mapping[str, Any],
         limit: int,
         explain: bool,
@@ -164,8 +164,8 @@ class Engine:
     def recall_all(
         self,
         query: str,
-        vector: Vector | None,
-        turn_vector: tuple[str, Vector] | None,
+        vector: QueryVector | None,
+        turn_vector: QueryVector | None,
         selection: Mapping[str, Any],
         limit: int,
         turn_limit: int,

@@ -68,6 +68,33 @@ def test_all_processes_use_the_next_model_at_once(filled: MemoryStore, open_stor
     assert texts(serving.recall("cat"))[0] == "A feline sleeps on the sofa"
 
 
+class _SlowEmbedder(WordEmbedder):
+    """Calls a hook after it has embedded a query."""
+
+    def __init__(self, after: Callable[[], object]) -> None:
+        super().__init__("old", dimension=64, synonyms={"car": "vehicle", "automobile": "vehicle"})
+        self._after = after
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a query, then call the hook."""
+        vector = super().embed_query(text)
+        self._after()
+        return vector
+
+
+@pytest.mark.parametrize("dimension", [64, 96])
+def test_query_that_the_former_model_embedded_is_not_compared_after_a_change(
+    filled: MemoryStore, open_store: OpenStore, dimension: int
+) -> None:
+    new = WordEmbedder("new", dimension=dimension)
+    changing = open_store(project="app", embedder=new, other_embedders=[_OLD], background=False)
+    searching = open_store(project="app", embedder=_SlowEmbedder(changing.indexes.models.change), background=False)
+    hits = searching.recall("car of team 77", limit=3, explain=True)
+    assert changing.indexes.models.status().active == "new"
+    assert "team 77" in hits[0].memory.content
+    assert "meaning" not in {signal.name for signal in _signals(hits)}
+
+
 class _StopError(Exception):
     """Ends a change in the middle, as a kill does."""
 

@@ -63,7 +63,8 @@ def test_sessions_are_searched_with_their_own_embedder(open_store: OpenStore) ->
         sessions = WordEmbedder("sessions", dimension=32)
         store = open_store(project="app", embedder=_served(server), session_embedder=sessions)
         queue = store.turns._queue
-        vector = queue.embed_query("red fox", of_sessions=True)
-        assert vector is not None
-        assert vector.shape == (32,)
+        embedded = queue.embed_query("red fox", of_sessions=True)
+        assert embedded is not None
+        model, vector = embedded
+        assert (model, len(vector)) == ("sessions", 32)
         assert server.received == []

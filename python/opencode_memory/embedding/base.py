@@ -18,6 +18,8 @@ The engine takes any buffer of this form, for example an array of numpy.
 """
 Vector: TypeAlias = "memoryview[float]"
 """A vector of 32-bit floats, with one dimension."""
+QueryVector: TypeAlias = "tuple[str, Vector]"
+"""The name of a model, and the vector that it made of a query."""
 
 
 class Embedder(Protocol):

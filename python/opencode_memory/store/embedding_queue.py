@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from opencode_memory._core import Engine
-    from opencode_memory.embedding.base import Embedder, Vector
+    from opencode_memory.embedding.base import Embedder, QueryVector, Vector
 
 _log: Final = logging.getLogger(__name__)
 
@@ -130,8 +130,8 @@ class EmbeddingQueue:
                 return None
             return embed_pending(self._engine, embedder, limit=limit, compare=False, skip=skip, on_failure=on_failure)
 
-    def embed_query(self, query: str, *, of_sessions: bool = False) -> Vector | None:
-        """Embed a query; None if the store has no vectors of this model, or if the model fails.
+    def embed_query(self, query: str, *, of_sessions: bool = False) -> QueryVector | None:
+        """Embed a query; None if the store has no vectors of a model that is here, or if the model fails.
 
         Args:
             query: The query.
@@ -143,7 +143,7 @@ class EmbeddingQueue:
         try:
             embedder, reason = (self.session_embedder(), None) if of_sessions else self.choice.for_queries()
             if embedder is not None:
-                return _check(embedder.embed_query(subject(query)))
+                return embedder.model_id, _check(embedder.embed_query(subject(query)))
         except EmbeddingError as error:
             if embedder is None:
                 reason = str(error)

@@ -23,7 +23,6 @@ from opencode_memory.text.clock import to_ms
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
-    from opencode_memory.embedding.base import Vector
     from opencode_memory.store.embedding_queue import EmbeddingQueue
 
 _log: Final = logging.getLogger(__name__)
@@ -205,7 +204,7 @@ class Turns:
         """
         if self.texts is None:
             return []
-        vector = self._embed(query)
+        vector = self._queue.embed_query(query, of_sessions=True)
         found = self._engine.recall_turns(query, vector, selection, min(_SPARE * limit, _MOST), explain)
         return self._collect(found, explain=explain).show(limit)
 
@@ -216,7 +215,7 @@ class Turns:
 
         If the session index cannot be searched, the answer has memories only, and a warning is logged once.
         """
-        vectors = self._queue.embed_query(query), self._embed(query)
+        vectors = self._queue.embed_query(query), self._queue.embed_query(query, of_sessions=True)
         memories, turns, missing = self._engine.recall_all(
             query, *vectors, selection, limit, min(_SPARE * limit, _MOST), explain, nearest, nearest
         )
@@ -224,11 +223,6 @@ class Turns:
             _log.warning("sessions were not searched: %s", missing)
         self._last_warning = missing
         return self._collect(turns, explain=explain).show_with_memories(memories, limit)
-
-    def _embed(self, query: str) -> tuple[str, Vector] | None:
-        """Return the name of the model of the session index, and the vector of a query."""
-        vector = self._queue.embed_query(query, of_sessions=True)
-        return None if vector is None else (self._queue.session_embedder().model_id, vector)
 
     def _collect(self, found: Sequence[dict[str, Any]], *, explain: bool) -> FoundTurns:
         return FoundTurns(found, self._show, self._announces_change, explain=explain)

@@ -41,7 +41,7 @@ fn prepared() -> tempfile::TempDir {
 fn search(engine: &Engine, number: usize) -> Vec<String> {
     let request = TurnRequest {
         query: word(number),
-        vector: Some((MODEL.to_owned(), vector(&text(number)))),
+        vector: Some(support::query_vector(vector(&text(number)))),
         scope: Scope::Everything,
         since: None,
         until: None,

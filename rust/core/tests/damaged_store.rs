@@ -279,7 +279,7 @@ fn vector_of_a_wrong_length_does_not_end_a_recall_of_an_earlier_state() {
     let engine = open(dir.path());
     let earlier = RecallRequest { as_of: Some(BEGINNING), ..near(&text(9)) };
     assert_eq!(support::found(&engine, &earlier)[0], text(9));
-    let other = RecallRequest { vector: Some(vec![1.0]), ..earlier };
+    let other = RecallRequest { vector: Some(support::query_vector(vec![1.0])), ..earlier };
     assert!(matches!(engine.recall(other), Err(Error::DimensionMismatch { received: 1, .. })));
 }
 

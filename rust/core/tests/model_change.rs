@@ -6,7 +6,7 @@ mod support;
 
 use opencode_memory_core::Engine;
 use opencode_memory_core::control::Control;
-use opencode_memory_core::model::{Patch, RecallRequest};
+use opencode_memory_core::model::{Patch, QueryVector, RecallRequest};
 use opencode_memory_core::store::embedding::{Chunk, Staged};
 
 use support::{DIMENSION, MODEL, assert_clean, catch_up, embed, found, near, open, remember, text};
@@ -53,7 +53,8 @@ fn recall_goes_on_with_the_former_vectors_until_the_change_is_complete() {
     assert_eq!(engine.model_change().unwrap(), None);
     for engine in [&engine, &other] {
         assert_eq!(engine.active_model().unwrap().unwrap().dimension, NEXT_DIMENSION);
-        let question = RecallRequest { vector: Some(next_vector(&text(3))), ..near("") };
+        let vector = QueryVector::new(NEXT, next_vector(&text(3))).expect("a vector");
+        let question = RecallRequest { vector: Some(vector), ..near("") };
         let hits = engine.recall(question).expect("hits");
         let meaning = hits[0].signals.iter().find(|signal| signal.name == "meaning").expect("a cosine");
         assert!(meaning.raw > 0.99, "{}", meaning.raw);

@@ -6,7 +6,7 @@ mod support;
 
 use opencode_memory_core::Engine;
 use opencode_memory_core::engine::TurnRequest;
-use opencode_memory_core::model::{RecallRequest, Scope};
+use opencode_memory_core::model::{QueryVector, RecallRequest, Scope};
 use opencode_memory_core::store::embedding::Chunk;
 use opencode_memory_core::store::turns::{NewTurn, Page};
 
@@ -34,8 +34,9 @@ fn embed_with(engine: &Engine, model: &str, dimension: usize, embed: impl Fn(&st
 }
 
 /// The relevance of each hit for a query that shares no word with any text.
-fn relevances(engine: &Engine, vector: Vec<f32>, nearest: bool) -> Vec<f64> {
-    let request = RecallRequest { vector: Some(vector), nearest, ..question(&word(999)) };
+fn relevances(engine: &Engine, model: &str, vector: Vec<f32>, nearest: bool) -> Vec<f64> {
+    let vector = Some(QueryVector::new(model, vector).expect("a vector"));
+    let request = RecallRequest { vector, nearest, ..question(&word(999)) };
     engine.recall(request).expect("hits").into_iter().filter_map(|hit| hit.relevance).collect()
 }
 
@@ -66,7 +67,7 @@ fn index_turns(engine: &Engine, model: &str, dimension: usize, embed: impl Fn(&s
 fn relevant_turns(engine: &Engine, model: &str, vector: Vec<f32>) -> usize {
     let request = TurnRequest {
         query: word(999),
-        vector: Some((model.into(), vector)),
+        vector: Some(QueryVector::new(model, vector).expect("a vector")),
         scope: Scope::Everything,
         since: None,
         until: None,
@@ -86,16 +87,16 @@ fn model_with_squeezed_cosines_answers_as_the_bundled_one_once_it_is_measured() 
     embed_with(&plain, support::MODEL, support::DIMENSION, vector);
     embed_with(&engine, SQUEEZED, DIMENSION, squeezed);
     let other = open(dir.path());
-    assert!(!relevances(&engine, squeezed(&text(3)), false).is_empty());
+    assert!(!relevances(&engine, SQUEEZED, squeezed(&text(3)), false).is_empty());
     // Before it is measured, each text is relevant for each query.
-    assert_eq!(relevances(&engine, squeezed(&text(900)), false).len(), 30);
+    assert_eq!(relevances(&engine, SQUEEZED, squeezed(&text(900)), false).len(), 30);
     engine.set_cosine_scale(SQUEEZED, 1.0 / 0.3).expect("a scale");
     assert_eq!(engine.cosine_scale(SQUEEZED).unwrap(), Some(1.0 / 0.3));
     for engine in [&engine, &other] {
         for number in [3, 7, 900, 901, 902] {
             for nearest in [false, true] {
-                let expected = relevances(&plain, vector(&text(number)), nearest);
-                let found = relevances(engine, squeezed(&text(number)), nearest);
+                let expected = relevances(&plain, support::MODEL, vector(&text(number)), nearest);
+                let found = relevances(engine, SQUEEZED, squeezed(&text(number)), nearest);
                 assert_eq!(found.len(), expected.len(), "{number}");
                 for (found, expected) in found.iter().zip(&expected) {
                     assert!((found - expected).abs() < 0.02, "{number}: {found} is not {expected}");

@@ -63,7 +63,7 @@ fn check_scan(count: usize, questions: usize) {
             .collect();
         exact.sort_by(|a, b| b.0.total_cmp(&a.0));
         let selection = Selection::of(scope);
-        let request = RecallRequest { vector: Some(query), selection, limit: 10, ..near("") };
+        let request = RecallRequest { vector: Some(support::query_vector(query)), selection, limit: 10, ..near("") };
         let found = support::found(&engine, &request);
         let expected: Vec<String> = exact.into_iter().take(10).map(|(_, content)| content).collect();
         assert_eq!(found, expected, "question {number}");
@@ -114,7 +114,8 @@ fn check_found(
         .collect();
     exact.sort_by(|a, b| b.0.total_cmp(&a.0));
     let selection = Selection { categories: vec![category], ..Selection::of(Scope::Everything) };
-    let request = RecallRequest { vector: Some(query), selection, limit: 10, nearest: true, ..near("") };
+    let request =
+        RecallRequest { vector: Some(support::query_vector(query)), selection, limit: 10, nearest: true, ..near("") };
     let expected: Vec<String> = exact.into_iter().take(10).map(|(_, content)| content).collect();
     assert_eq!(support::found(engine, &request), expected);
 }

@@ -5,17 +5,20 @@
 mod support;
 
 use opencode_memory_core::engine::TurnRequest;
-use opencode_memory_core::model::{RecallRequest, Scope};
+use opencode_memory_core::model::{QueryVector, RecallRequest, Scope};
 use opencode_memory_core::store::Connection;
 use opencode_memory_core::{Engine, ErrorKind};
 
-use support::{BEGINNING, DIMENSION, MODEL, catch_up, embed, near, open, remember, text, turns_page, vector};
+use support::{
+    BEGINNING, DIMENSION, MODEL, catch_up, embed, near, open, query_vector, question, remember, text, turns_page,
+    vector, word,
+};
 
 /// Search turns for the text of a number by its vector alone.
-fn turn_request(vector: Vec<f32>) -> TurnRequest {
+fn turn_request(vector: QueryVector) -> TurnRequest {
     TurnRequest {
         query: String::new(),
-        vector: Some((MODEL.to_owned(), vector)),
+        vector: Some(vector),
         scope: Scope::Everything,
         since: None,
         until: None,
@@ -26,7 +29,7 @@ fn turn_request(vector: Vec<f32>) -> TurnRequest {
 
 /// The message of the turn that is nearest to the text of a number.
 fn nearest_turn(engine: &Engine, number: usize) -> String {
-    let hits = engine.recall_turns(&turn_request(vector(&text(number)))).expect("hits");
+    let hits = engine.recall_turns(&turn_request(query_vector(vector(&text(number))))).expect("hits");
     hits[0].turn.message.clone()
 }
 
@@ -48,19 +51,34 @@ fn vector_with_values_that_cannot_be_compared_is_refused() {
         assert_eq!((stored.kind(), engine.turn_counts().expect("counts").turns), (ErrorKind::InvalidInput, 0));
 
         assert!(engine.put_turns(MODEL, DIMENSION, &[turns_page(0..3)]).expect("indexed"));
-        let request = RecallRequest { vector: Some(unusable()), ..near("") };
-        let earlier = RecallRequest { as_of: Some(BEGINNING), ..request.clone() };
-        let refused = [
-            engine.recall(request).map(drop),
-            engine.recall(earlier).map(drop),
-            engine.recall_turns(&turn_request(unusable())).map(drop),
-            engine.spread("", Some(&unusable()), &[(1, text(0))], &[]).map(drop),
-        ];
-        for result in refused {
-            assert_eq!(result.expect_err("refused").kind(), ErrorKind::InvalidInput, "{value}");
-        }
+        let refused = QueryVector::new(MODEL, unusable()).expect_err("refused");
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{value}");
         assert_eq!(nearest_turn(&engine, 1), "message 1");
     }
+}
+
+#[test]
+fn vector_of_another_model_is_not_compared_although_it_has_as_many_values() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..30);
+    embed(&engine);
+    assert!(engine.put_turns(MODEL, DIMENSION, &[turns_page(0..30)]).expect("indexed"));
+    let foreign = QueryVector::new("another model", vector(&text(7))).expect("a vector");
+    for as_of in [None, Some(BEGINNING)] {
+        let request = RecallRequest { vector: Some(foreign.clone()), as_of, nearest: true, ..question(&word(3)) };
+        let by_words = support::found(&engine, &RecallRequest { vector: None, ..request.clone() });
+        assert_eq!(support::found(&engine, &request), by_words);
+        let own = RecallRequest { vector: Some(query_vector(vector(&text(7)))), ..request };
+        assert_ne!(support::found(&engine, &own), by_words);
+    }
+    assert!(engine.recall_turns(&turn_request(foreign.clone())).expect("hits").is_empty());
+    assert_eq!(nearest_turn(&engine, 7), "message 7");
+    let memories: Vec<(i64, String)> = support::all(&engine).into_iter().map(|one| (one.key, one.content)).collect();
+    let by_words = engine.spread(&word(3), None, &memories, &[]).expect("numbers");
+    assert_eq!(engine.spread(&word(3), Some(&foreign), &memories, &[]).expect("numbers"), by_words);
+    let own = query_vector(vector(&text(7)));
+    assert_ne!(engine.spread(&word(3), Some(&own), &memories, &[]).expect("numbers"), by_words);
 }
 
 /// Run statements on a file of a data folder, as damage would change it.

@@ -1,5 +1,7 @@
 //! Vectors from and for Python: buffers of 32-bit floats, such as those of `memoryview` and of numpy.
 
+use opencode_memory_core::Result;
+use opencode_memory_core::model::QueryVector;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -10,6 +12,14 @@ const SIZE: usize = size_of::<f32>();
 
 /// A vector that Python gives.
 pub struct GivenVector(pub Vec<f32>);
+
+/// The embedding of a query as Python gives it: the name of the model, and the vector.
+pub type GivenQueryVector = (String, GivenVector);
+
+/// The embedding of a query.
+pub fn query_vector(given: Option<GivenQueryVector>) -> Result<Option<QueryVector>> {
+    given.map(|(model, vector)| QueryVector::new(model, vector.0)).transpose()
+}
 
 /// Vectors that Python gives, as a buffer with one row for each.
 pub struct GivenVectors {

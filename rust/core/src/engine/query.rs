@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::Engine;
 use crate::error::{Error, Result};
 use crate::model::report::{HistoryEntry, Related};
-use crate::model::{AsOf, Hit, Memory, RecallRequest, Scope, Selection, Status, limits, validate};
+use crate::model::{AsOf, Hit, Memory, QueryVector, RecallRequest, Scope, Selection, Status, limits, validate};
 use crate::recall::filter::Filter;
 use crate::recall::mirror::Mirror;
 use crate::recall::spread::{self, Point};
@@ -39,7 +39,6 @@ impl Engine {
         if let Some((end, _)) = request.query.char_indices().nth(limits::QUERY_CHARS) {
             request.query.truncate(end);
         }
-        request.vector.as_ref().map_or(Ok(()), |vector| validate::vector("vector", vector))?;
         let now_ms = shared.clock.now_ms();
         let hits = match request.as_of {
             Some(moment) => as_of::recall(&*shared.store.read()?, &request, moment)?,
@@ -154,23 +153,22 @@ impl Engine {
 
     /// Compare a query with memories, also through the others. Return how near each is, on a scale of this query.
     ///
-    /// A memory is given by its key and its text. `vector` is the unit vector of the query; without it, and for memories
+    /// A memory is given by its key and its text. Without a vector of the active model, and for memories
     /// that have no vectors, words alone are compared. `known` are places of memories that are near for another reason.
     pub fn spread(
         &self,
         query: &str,
-        vector: Option<&[f32]>,
+        vector: Option<&QueryVector>,
         memories: &[(i64, String)],
         known: &[usize],
     ) -> Result<Vec<f64>> {
         if let Some(place) = known.iter().find(|place| **place >= memories.len()) {
             return Err(Error::invalid("known", format!("there is no memory {place}")));
         }
-        vector.map_or(Ok(()), |vector| validate::vector("vector", vector))?;
         let shared = self.enter()?;
         let current = shared.current()?;
+        let vector = answer::comparable(&current.0, vector)?;
         let mirror = &current.0.mirror;
-        let vector = vector.filter(|vector| vector.len() == mirror.slab().dimension());
         let points: Vec<Point<'_>> =
             memories.iter().map(|(key, text)| Point::new(text, mirror.first_vector(*key))).collect();
         // A recall after a write waits for the view, and the walk may take long.

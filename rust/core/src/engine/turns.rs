@@ -9,7 +9,7 @@ use super::{Engine, Shared};
 use crate::error::{Error, Result};
 use crate::index::catch_up::try_lock;
 use crate::index::turns as writer;
-use crate::model::{Hit, RecallRequest, Scope, Signal, limits, validate};
+use crate::model::{Hit, QueryVector, RecallRequest, Scope, Signal, limits, validate};
 use crate::platform::{self, Identity};
 use crate::recall::answer;
 use crate::recall::filter::Filter;
@@ -44,8 +44,8 @@ pub struct TurnHit {
 pub struct TurnRequest {
     /// Free text.
     pub query: String,
-    /// Its vector, and the name of the model that made it.
-    pub vector: Option<(String, Vec<f32>)>,
+    /// Its embedding. Without one of the model of the index, only words are compared.
+    pub vector: Option<QueryVector>,
     /// The projects.
     pub scope: Scope,
     /// Only turns of this time or later.
@@ -313,7 +313,6 @@ impl Engine {
             let message = format!("{} is not between 1 and {}", request.limit, limits::RECALL_LIMIT);
             return Err(Error::over_limit("limit", message, limits::RECALL_LIMIT));
         }
-        request.vector.as_ref().map_or(Ok(()), |(_, vector)| validate::vector("vector", vector))?;
         let query: String = request.query.chars().take(limits::QUERY_CHARS).collect();
         self.read_turns(|store| search(shared, store, request, &query))
     }
@@ -329,11 +328,7 @@ fn search(shared: &Shared, store: &TurnStore, request: &TurnRequest, query: &str
         Scope::Project { name, .. } => Some(store.read(|at| turns::project_id(at, Some(name)))?.into_iter().collect()),
     };
     let filter = Filter::of_turns(projects, request.since, request.until);
-    // Without a vector of the index's model, only words are compared. Models may share a dimension.
-    let vector = request.vector.as_ref().and_then(|(name, vector)| {
-        let model = view.mirror.model()?;
-        (model.name == *name && model.dimension == vector.len()).then_some(vector.as_slice())
-    });
+    let vector = answer::comparable(view, request.vector.as_ref())?;
     let now_ms = shared.clock.now_ms();
     let ranking = answer::rank(view, &filter, query, vector, now_ms, false)?;
     store.read(|at| {

@@ -2,6 +2,7 @@
 
 use super::enums::{Category, Status};
 use super::memory::Memory;
+use super::query_vector::QueryVector;
 
 /// The projects whose memories may be returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +78,8 @@ pub type AsOf = i64;
 pub struct RecallRequest {
     /// Free text; operators have no meaning.
     pub query: String,
-    /// The query's embedding by the active model, of unit length. Without it, only words are compared.
-    pub vector: Option<Vec<f32>>,
+    /// The embedding of the query. Without one of the active model, only words are compared.
+    pub vector: Option<QueryVector>,
     /// The memories that may be returned.
     pub selection: Selection,
     /// Maximum number of hits.

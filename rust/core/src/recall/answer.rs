@@ -8,9 +8,8 @@ use super::hints::{Hints, QueryCues};
 use super::pool::Pool;
 use super::view::{Current, View};
 use super::{boost, candidates, order};
-use crate::error::{Error, Result};
-use crate::model::{Hit, Memory, RecallRequest, Signal};
-use crate::store::embedding::Model;
+use crate::error::Result;
+use crate::model::{Hit, Memory, QueryVector, RecallRequest, Signal};
 use crate::store::memory;
 use crate::text;
 
@@ -43,7 +42,6 @@ pub fn rank<'a>(
 ) -> Result<Ranking<'a>> {
     let subject = text::subject(query);
     let terms = text::analyze_query(&subject);
-    check_dimension(view.mirror.model(), vector)?;
     let terms = view.overlay.score_terms(view.lexical.as_ref(), &terms)?;
     let remaining = filter.remaining(&view.mirror, view.scan_filtered());
     let words = candidates::by_words(view, filter, &remaining, &terms, candidates::DEPTH)?;
@@ -81,12 +79,21 @@ pub fn rank<'a>(
     Ok(Ranking { candidates, floor, bounds, hints })
 }
 
+/// The values of a query's vector that can be compared with those of the view.
+pub fn comparable<'v>(view: &View, vector: Option<&'v QueryVector>) -> Result<Option<&'v [f32]>> {
+    match (view.mirror.model(), vector) {
+        (Some(model), Some(vector)) => model.values_of(vector),
+        _ => Ok(None),
+    }
+}
+
 /// Answer a request that has been validated.
 pub fn recall(current: &Current<'_>, request: &RecallRequest, now_ms: i64) -> Result<Vec<Hit>> {
     let (view, at) = current;
     let view: &View = view;
     let filter = Filter::new(at, &request.selection, now_ms)?;
-    let ranking = rank(view, &filter, &request.query, request.vector.as_deref(), now_ms, request.nearest)?;
+    let vector = comparable(view, request.vector.as_ref())?;
+    let ranking = rank(view, &filter, &request.query, vector, now_ms, request.nearest)?;
     let mut answer = Vec::with_capacity(request.limit.min(ranking.candidates.len()));
     for candidate in &ranking.candidates {
         if answer.len() == request.limit {
@@ -119,16 +126,6 @@ pub fn nearest((view, at): &Current<'_>, filter: &Filter, vector: &[f32], depth:
         }
     }
     Ok(memories)
-}
-
-/// Refuse the vector of a query that cannot be compared with those of a model.
-pub(super) fn check_dimension(model: Option<&Model>, vector: Option<&[f32]>) -> Result<()> {
-    match (vector, model) {
-        (Some(vector), Some(model)) if vector.len() != model.dimension => {
-            Err(Error::DimensionMismatch { expected: model.dimension, received: vector.len() })
-        }
-        _ => Ok(()),
-    }
 }
 
 fn explain(view: &View, candidate: &Candidate, bounds: Bounds, hints: &Hints<'_>, now_ms: i64) -> Vec<Signal> {

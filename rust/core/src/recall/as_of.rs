@@ -6,14 +6,13 @@
 use half::f16;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::answer::check_dimension;
 use super::coverage::Coverage;
 use super::floor::{self, Raw};
 use crate::error::Result;
 use crate::index::bm25::{Bm25, Counts, FieldStatistics, ScoredTerm, TermField, count_terms, terms_of};
 use crate::index::exact::dot;
 use crate::index::occurrences::Occurrences;
-use crate::model::{Hit, Memory, RecallRequest, Scope, Selection, Signal};
+use crate::model::{Hit, Memory, QueryVector, RecallRequest, Scope, Selection, Signal};
 use crate::store::Connection;
 use crate::store::{embedding, history, memory, scale};
 use crate::text;
@@ -74,7 +73,7 @@ pub fn recall(at: &Connection, request: &RecallRequest, moment: i64) -> Result<V
     let subject = text::subject(&request.query);
     let (terms, counts) = count_query_terms(&states, &text::analyze_query(&subject));
     let words: Vec<f32> = (0..states.len()).map(|place| counts.bm25(place, &terms)).collect();
-    let cosines = cosines(at, &states, request.vector.as_deref())?;
+    let cosines = cosines(at, &states, request.vector.as_ref())?;
     let coverage = Coverage::new(&terms, &subject, states.len());
     let covered: Vec<f64> = (0..states.len()).map(|place| coverage.of(counts.of(place))).collect();
     let scale = scale::active(at)?;
@@ -153,9 +152,9 @@ fn count_query_terms(states: &[Memory], terms: &text::QueryTerms) -> (Vec<Scored
     (terms, counts)
 }
 
-fn cosines(at: &Connection, states: &[Memory], query: Option<&[f32]>) -> Result<Vec<Option<f32>>> {
+fn cosines(at: &Connection, states: &[Memory], query: Option<&QueryVector>) -> Result<Vec<Option<f32>>> {
     let (Some(query), Some(model)) = (query, embedding::active_model(at)?) else { return Ok(vec![None; states.len()]) };
-    check_dimension(Some(&model), Some(query))?;
+    let Some(query) = model.values_of(query)? else { return Ok(vec![None; states.len()]) };
     states
         .iter()
         .map(|memory| {

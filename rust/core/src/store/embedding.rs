@@ -12,6 +12,7 @@ use super::WriteTx;
 use super::change::Op;
 use super::columns;
 use crate::error::{Error, Result};
+use crate::model::QueryVector;
 use crate::model::memory::embedding_text;
 use crate::text;
 
@@ -24,6 +25,24 @@ pub struct Model {
     pub name: String,
     /// Length of its vectors.
     pub dimension: usize,
+}
+
+impl Model {
+    /// The values of a query's vector; `None` if another model made it.
+    ///
+    /// # Errors
+    /// [`Error::DimensionMismatch`] if this model does not make vectors of that length.
+    pub fn values_of<'v>(&self, vector: &'v QueryVector) -> Result<Option<&'v [f32]>> {
+        if vector.model() != self.name {
+            return Ok(None);
+        }
+        let (expected, received) = (self.dimension, vector.values().len());
+        if expected == received {
+            Ok(Some(vector.values()))
+        } else {
+            Err(Error::DimensionMismatch { expected, received })
+        }
+    }
 }
 
 /// A piece of a memory's text with its vector; `None` when the store has one for this text.

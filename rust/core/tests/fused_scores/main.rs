@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use opencode_memory_core::Options;
 use opencode_memory_core::model::query::{RecallRequest, Scope, Selection};
-use opencode_memory_core::model::{Category, Hit, Memory, NewMemory, Status};
+use opencode_memory_core::model::{Category, Hit, Memory, NewMemory, QueryVector, Status};
 use opencode_memory_core::store::embedding::Chunk;
 
 use floor::Presence;
@@ -158,7 +158,8 @@ fn compare(random: &mut Random, compared: &mut Compared) {
         };
         let scope = project.map_or(Scope::Everything, |name| Scope::Project { name: name.into(), with_global: false });
         let request = RecallRequest {
-            vector: dimension.map(|dimension| vector(&query.text, dimension)),
+            vector: dimension
+                .map(|dimension| QueryVector::new(MODEL, vector(&query.text, dimension)).expect("a vector")),
             selection: Selection::of(scope),
             nearest,
             ..question(&query.text)

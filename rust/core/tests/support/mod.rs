@@ -12,7 +12,7 @@ use std::path::Path;
 use opencode_memory_core::control::Control;
 use opencode_memory_core::model::query::{RecallRequest, Scope, Selection};
 use opencode_memory_core::model::report::VerifyReport;
-use opencode_memory_core::model::{Hit, Memory, NewMemory, Status};
+use opencode_memory_core::model::{Hit, Memory, NewMemory, QueryVector, Status};
 use opencode_memory_core::store::embedding::Chunk;
 use opencode_memory_core::store::turns::{NewTurn, Page};
 use opencode_memory_core::{Clock, Engine, Options};
@@ -66,6 +66,11 @@ pub fn vector(text: &str) -> Vec<f32> {
     let raw: Vec<f32> = (0..DIMENSION).map(|_| random.next() as f32 / u64::MAX as f32 - 0.5).collect();
     let length = raw.iter().map(|value| value * value).sum::<f32>().sqrt();
     raw.iter().map(|value| value / length).collect()
+}
+
+/// The vector of a query, made by [`MODEL`].
+pub fn query_vector(values: Vec<f32>) -> QueryVector {
+    QueryVector::new(MODEL, values).expect("a vector")
 }
 
 /// Seconds for which a long test runs, if the environment sets `SOAK_MINUTES`, a decimal number.
@@ -152,7 +157,7 @@ pub fn question(query: &str) -> RecallRequest {
 
 /// A recall by meaning only.
 pub fn near(text: &str) -> RecallRequest {
-    RecallRequest { vector: Some(vector(text)), ..question("") }
+    RecallRequest { vector: Some(query_vector(vector(text))), ..question("") }
 }
 
 /// Ids of the hits.

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use super::Engine;
 use crate::convert::{self, GivenSelection};
 use crate::errors::to_exception;
-use crate::vectors::GivenVector;
+use crate::vectors::{GivenQueryVector, query_vector};
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 type Objects<'py> = Vec<Bound<'py, PyAny>>;
@@ -26,7 +26,7 @@ impl Engine {
         &self,
         py: Python<'py>,
         query: String,
-        vector: Option<GivenVector>,
+        vector: Option<GivenQueryVector>,
         selection: GivenSelection,
         limit: usize,
         as_of: Option<i64>,
@@ -34,9 +34,8 @@ impl Engine {
         unasked: bool,
         nearest: bool,
     ) -> PyResult<Objects<'py>> {
-        let vector = vector.map(|given| given.0);
         let hits = self.run(py, || {
-            let selection = selection.into_core()?;
+            let (vector, selection) = (query_vector(vector)?, selection.into_core()?);
             self.core.recall(RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest })
         })?;
         hits.iter().map(|hit| convert::hit(py, hit, explain)).collect()
@@ -109,12 +108,11 @@ impl Engine {
         &self,
         py: Python<'_>,
         query: &str,
-        vector: Option<GivenVector>,
+        vector: Option<GivenQueryVector>,
         memories: Vec<(i64, String)>,
         known: Vec<usize>,
     ) -> PyResult<Vec<f64>> {
-        let vector = vector.map(|given| given.0);
-        self.run(py, || self.core.spread(query, vector.as_deref(), &memories, &known))
+        self.run(py, || self.core.spread(query, query_vector(vector)?.as_ref(), &memories, &known))
     }
 
     fn related<'py>(&self, py: Python<'py>, id: &str, limit: usize) -> PyResult<Dicts<'py>> {

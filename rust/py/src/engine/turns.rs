@@ -2,14 +2,14 @@
 
 use opencode_memory_core::Error;
 use opencode_memory_core::engine::{TurnHit, TurnRequest};
-use opencode_memory_core::model::{RecallRequest, Selection};
+use opencode_memory_core::model::{QueryVector, RecallRequest, Selection};
 use opencode_memory_core::store::turns::{NewTurn, Page, Turn};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Engine;
 use crate::convert::{self, GivenSelection, dict};
-use crate::vectors::{GivenVector, GivenVectors};
+use crate::vectors::{GivenQueryVector, GivenVectors, query_vector};
 
 type Dicts<'py> = Vec<Bound<'py, PyDict>>;
 type Objects<'py> = Vec<Bound<'py, PyAny>>;
@@ -129,14 +129,14 @@ impl Engine {
         &self,
         py: Python<'py>,
         query: String,
-        vector: Option<(String, GivenVector)>,
+        vector: Option<GivenQueryVector>,
         selection: GivenSelection,
         limit: usize,
         explain: bool,
     ) -> PyResult<Dicts<'py>> {
-        let vector = owned(vector);
         let hits = self.run(py, || {
-            self.core.recall_turns(&turn_request(&selection.into_core()?, query, vector, limit, explain))
+            let (vector, selection) = (query_vector(vector)?, selection.into_core()?);
+            self.core.recall_turns(&turn_request(&selection, query, vector, limit, explain))
         })?;
         hits.iter().map(|found| hit(py, found)).collect()
     }
@@ -146,8 +146,8 @@ impl Engine {
         &self,
         py: Python<'py>,
         query: String,
-        vector: Option<GivenVector>,
-        turn_vector: Option<(String, GivenVector)>,
+        vector: Option<GivenQueryVector>,
+        turn_vector: Option<GivenQueryVector>,
         selection: GivenSelection,
         limit: usize,
         turn_limit: usize,
@@ -155,10 +155,9 @@ impl Engine {
         unasked: bool,
         nearest: bool,
     ) -> PyResult<FoundInAll<'py>> {
-        let vector = vector.map(|given| given.0);
-        let turn_vector = owned(turn_vector);
         let found = self.run(py, || {
             let selection = selection.into_core()?;
+            let (vector, turn_vector) = (query_vector(vector)?, query_vector(turn_vector)?);
             let turns = turn_request(&selection, query.clone(), turn_vector, turn_limit, explain);
             let as_of = None;
             let memories = RecallRequest { query, vector, selection, limit, as_of, explain, unasked, nearest };
@@ -170,14 +169,10 @@ impl Engine {
     }
 }
 
-fn owned(vector: Option<(String, GivenVector)>) -> Option<(String, Vec<f32>)> {
-    vector.map(|(model, given)| (model, given.0))
-}
-
 fn turn_request(
     selection: &Selection,
     query: String,
-    vector: Option<(String, Vec<f32>)>,
+    vector: Option<QueryVector>,
     limit: usize,
     explain: bool,
 ) -> TurnRequest {
