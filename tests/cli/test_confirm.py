@@ -22,6 +22,14 @@ def test_confirm_accepts_only_yes(monkeypatch: pytest.MonkeyPatch, answer: str, 
     assert confirm("Delete 3 memories", yes=False) is expected
 
 
+def test_question_does_not_rewrite_the_screen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    assert not confirm("Merge a\x1b[2K\nb into c", yes=False)
+    assert capsys.readouterr().err.startswith("Merge a\ufffd[2K b into c?")
+
+
 def test_confirm_with_yes_option_asks_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(""))
     assert confirm("Delete 3 memories", yes=True)

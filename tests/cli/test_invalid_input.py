@@ -18,6 +18,14 @@ def test_no_results_exit_with_1(cli: CommandLine) -> None:
     assert missing.err.startswith("error: ")
 
 
+def test_hostile_name_in_an_error_neither_rewrites_the_screen_nor_begins_a_line(cli: CommandLine) -> None:
+    name = "x\x1b]0;title\x07\nhint: run this\u202e"
+    shown = cli("import", name).err
+    assert shown.startswith("error: cannot read x\ufffd]0;title\ufffd\n  hint: run this\ufffd: ")
+    assert shown.count("\nhint: ") == 1
+    assert name in json.loads(cli("import", name, "--json").err)["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "given", "wanted"),
     [

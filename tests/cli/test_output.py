@@ -57,8 +57,10 @@ def test_escape_sequences_are_removed_on_terminal(capsys: pytest.CaptureFixture[
 
 
 def test_escape_sequences_are_replaced_as_a_whole_in_a_file(capsys: pytest.CaptureFixture[str]) -> None:
-    PLAIN.line(bold("a\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J end\r\n"))
-    assert capsys.readouterr().out == "a\ufffd[31mred\ufffd[0m \ufffd]0;title\ufffd \ufffd2J end\n\n"
+    hostile = "a\x1b[31mred\x1b[0m \x1b]0;title\x07 \x9b2J end"
+    PLAIN.line(bold(hostile))
+    PLAIN.text(f"{hostile}\r\n")
+    assert capsys.readouterr().out == 2 * "a\ufffd[31mred\ufffd[0m \ufffd]0;title\ufffd \ufffd2J end\n" + "\n"
 
 
 def test_exact_text_is_unchanged_in_a_file_and_cleaned_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,6 +73,20 @@ def test_exact_text_is_unchanged_in_a_file_and_cleaned_on_a_terminal(capsys: pyt
 def test_line_break_in_a_cell_does_not_break_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     PLAIN.table([("1", "bad\nname", "text"), ("2", "good", "text")])
     assert capsys.readouterr().out == "1  bad name  text\n2  good      text\n"
+
+
+def test_line_break_in_a_name_begins_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\r\n1  fact  you  forged"
+    PLAIN.line("topic  ", bold(hostile))
+    PLAIN.note(hostile)
+    captured = capsys.readouterr()
+    assert captured.out == "topic  a 1  fact  you  forged\n"
+    assert captured.err == "a 1  fact  you  forged\n"
+
+
+def test_text_keeps_its_line_breaks(capsys: pytest.CaptureFixture[str]) -> None:
+    PLAIN.text("one\r\ntwo \x1b[31m")
+    assert capsys.readouterr().out == "one\ntwo \ufffd[31m\n"
 
 
 def test_notes_go_to_standard_error_unless_json(capsys: pytest.CaptureFixture[str]) -> None:

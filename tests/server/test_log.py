@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 
-from opencode_memory.cli.log import Sparse
+from opencode_memory.cli.log import Sparse, TextLines
 from opencode_memory.config.load import Config
 from opencode_memory.server import LOG_FILE
 from support.background import Background
@@ -39,3 +39,8 @@ def test_warning_passes_once_a_minute_and_an_error_always() -> None:
     assert all(passes(logging.WARNING, "odd", error=ValueError()) for _ in range(2))
     now = 60.0
     assert passes(logging.WARNING, "%s is invalid", 4)
+
+
+def test_log_for_people_does_not_rewrite_the_terminal() -> None:
+    record = logging.makeLogRecord({"msg": "the folder %s is\nmissing", "args": ("a\x1b[2Jb",)})
+    assert TextLines("%(message)s").format(record) == "the folder a\ufffd[2Jb is\nmissing"

@@ -20,4 +20,4 @@ def completion(run: Invocation, *, shell: str) -> None:
     script = get_completion_class(shell)
     if script is None:
         raise click.UsageError(f"there is no completion for {shell}")
-    run.out.line(script(root.command, {}, name, variable).source())
+    run.out.text(script(root.command, {}, name, variable).source())

@@ -53,8 +53,10 @@ def test(run: Invocation, *, show_prompt: bool) -> int:
     config = run.config.learning
     request = build_example()
     if show_prompt and not run.out.as_json:
-        run.out.line(dim("system    "), f"\n{request.system}")
-        run.out.line(dim("message   "), f"\n{request.text}\n")
+        run.out.line(dim("system    "))
+        run.out.text(request.system)
+        run.out.line(dim("message   "))
+        run.out.text(f"{request.text}\n")
     if not uses_server(config):
         raise _explain_missing_server(config, "test")
     settings = read_settings(config)
@@ -64,7 +66,8 @@ def test(run: Invocation, *, show_prompt: bool) -> int:
         hint = f"try again after {answer.until:%Y-%m-%d %H:%M} UTC, or raise learning.digest_{answer.budget}_per_day"
         raise DigestError(f"the {answer.budget} of today are used up", is_final=False, hint=hint)
     if not run.out.as_json:
-        run.out.line(dim("answer    "), f"{settings.model}, {answer.tokens:,} tokens\n{answer.text.strip()}\n")
+        run.out.line(dim("answer    "), f"{settings.model}, {answer.tokens:,} tokens")
+        run.out.text(f"{answer.text.strip()}\n")
     judged, summary = judge(request, answer.text, model=settings.model)
     if run.out.as_json:
         run.out.json(_render_test(judged, summary, answer.text, answer.tokens, settings.model))
@@ -87,7 +90,7 @@ def digest(run: Invocation, *, session: str | None, retry: bool, dry_run: bool) 
         queue = DigestQueue(store, now_ms=lambda: to_ms(clock.now()))
         due = [entry.session for entry in queue.entries() if entry.is_due or (retry and entry.is_dead)]
         if dry_run:
-            run.out.json({"due": due}) if run.out.as_json else run.out.line("\n".join(due) or "No session is due.")
+            run.out.json({"due": due}) if run.out.as_json else run.out.text("\n".join(due) or "No session is due.")
             return DONE
         if not uses_server(config):
             raise _explain_missing_server(config, "digest")
@@ -164,7 +167,8 @@ def _print_test(run: Invocation, judged: Judged, summary: dict[str, str], expect
         run.out.line(dim("dropped   "), f"{item.text} ({item.reason.replace('_', ' ')})")
     for name, line in summary.items():
         run.out.line(dim(f"{name:<10}"), line)
-    run.out.line("\nA good answer keeps:")
+    run.out.line()
+    run.out.line("A good answer keeps:")
     for line in expected:
         run.out.line(dim("          "), line)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.config.sections import LogFormat
 from opencode_memory.errors import StorageError
+from opencode_memory.text.display import replace_controls
 from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ _FILES: Final = 3
 _SPARSE: Final = "uvicorn.error"
 _SPARSE_SECONDS: Final = 60.0
 _QUIET: Final = ("uvicorn", "mcp", "httpx2", "asyncio")
+
+
+class TextLines(logging.Formatter):
+    """Formats a record for people, without characters that could rewrite the terminal that shows the log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format a record."""
+        return replace_controls(super().format(record))
 
 
 class JsonLines(logging.Formatter):
@@ -93,7 +102,7 @@ def start_log(config: ServerConfig) -> None:
             raise StorageError(
                 f"cannot write {config.log_file}: {error.strerror}", path=str(config.log_file)
             ) from error
-    handler.setFormatter(JsonLines() if config.log_format is LogFormat.JSON else logging.Formatter(_TEXT))
+    handler.setFormatter(JsonLines() if config.log_format is LogFormat.JSON else TextLines(_TEXT))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)

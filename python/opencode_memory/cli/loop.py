@@ -184,9 +184,9 @@ def logs(run: Invocation, *, name: str, with_output: bool) -> None:
         run.out.line(dim(f"{event.at.astimezone():%Y-%m-%d %H:%M:%S}  "), event.text)
     for step in steps if with_output else ():
         if output := str(step.outcome.get("output", "")).strip():
-            run.out.line("")
+            run.out.line()
             run.out.line(describe_step(step, loop))
-            run.out.line(output)
+            run.out.text(output)
 
 
 @command("pause")

@@ -140,7 +140,7 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
         if value:
             out.line(dim(f"{name:<12}"), value)
     out.line()
-    out.line(memory.content)
+    out.text(memory.content)
 
 
 def format_due(due: datetime | None, every: int | None, at: datetime) -> str | None:

@@ -17,10 +17,10 @@ from unicodedata import combining, east_asian_width
 
 import click
 
+from opencode_memory.text.display import replace_controls
 from opencode_memory.text.json_values import escape_separators, to_json
 from opencode_memory.text.reflow import reflow
 
-_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _BREAKS: Final = re.compile(r"[\r\n]+")
 _GAP: Final = "  "
 _MORE: Final = " […]"
@@ -64,14 +64,18 @@ class Output:
     def exact(self, text: str) -> None:
         """Print a text unchanged to a pipe or a file, for programs; on a terminal as ``line`` does."""
         # Without color, click would remove a part of the escape sequences.
-        click.echo(self._clean(text) if self.terminal else text, self.texts, color=True)
+        click.echo(replace_controls(text) if self.terminal else text, self.texts, color=True)
 
     def line(self, *parts: str | Styled) -> None:
-        """Print the parts as one line, or as several lines if they contain line breaks."""
+        """Print the parts as one line. A line break in a name becomes a space, so that it cannot begin a line."""
         click.echo("".join(map(self._render, parts)), self.texts, color=self.color)
 
+    def text(self, text: str) -> None:
+        """Print a text with its line breaks."""
+        click.echo(replace_controls(text), self.texts, color=self.color)
+
     def note(self, *parts: str | Styled) -> None:
-        """Print a remark to standard error, which is not part of the answer. With ``--json``, print nothing."""
+        """Print a remark on one line to standard error; it is no part of the answer. With ``--json``, print nothing."""
         if not self.as_json:
             click.echo("".join(map(self._render, parts)), self.notes, err=True, color=self.color)
 
@@ -111,12 +115,8 @@ class Output:
 
     def _render(self, part: str | Styled) -> str:
         if isinstance(part, Styled):
-            return click.style(self._clean(part.text), bold=part.bold or None, dim=part.dim or None, fg=part.color)
-        return self._clean(part)
-
-    @staticmethod
-    def _clean(text: str) -> str:
-        return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+            return click.style(_flatten(part.text), bold=part.bold or None, dim=part.dim or None, fg=part.color)
+        return _flatten(part)
 
 
 def bold(text: str) -> Styled:
@@ -145,6 +145,10 @@ def shorten(text: str, width: int) -> str:
         if used > width:
             return text[:place].rstrip() + "…"
     return text
+
+
+def _flatten(text: str) -> str:
+    return replace_controls(_BREAKS.sub(" ", text))
 
 
 def _pad(text: str, width: int, *, right: bool) -> str:

@@ -15,6 +15,7 @@ import click
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, ScopeKind
 from opencode_memory.text.clock import parse_when
+from opencode_memory.text.display import replace_controls
 from opencode_memory.text.suggest import did_you_mean
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -168,7 +169,7 @@ def confirm(question: str, *, yes: bool) -> bool:
         error = InvalidInputError("cannot ask for confirmation: standard input is not a terminal", field="--yes")
         error.hint = "run the command again with --yes"
         raise error
-    return click.confirm(f"{question}?", default=False, err=True)
+    return click.confirm(f"{replace_controls(' '.join(question.split()))}?", default=False, err=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,9 @@ def show_plan(run: Invocation, *, plan: str, number: int | None) -> None:
     about = f"  {found.id}  {found.status}{how}, version {number or found.text_version}, changed {changed}"
     run.out.line(bold(found.title), dim(about))
     if found.remark is not None:
-        run.out.line(f"Sent back: {found.remark}")
+        run.out.text(f"Sent back: {found.remark}")
     run.out.line("")
-    run.out.line(text)
+    run.out.text(text)
     for problem in problems:
         run.out.note(f"missing: {problem}")
 

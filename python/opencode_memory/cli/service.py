@@ -217,7 +217,8 @@ def _describe_server(holder: PortHolder | None, effective: Config, *, answers: b
 
 
 def _print_plan(run: Invocation, outcome: Outcome, verb: str) -> None:
-    run.out.line(f"{verb} {outcome.path}:\n\n{outcome.text}")
+    run.out.line(f"{verb} {outcome.path}:")
+    run.out.text(f"\n{outcome.text}")
     for step in outcome.steps:
         run.out.line(f"Would run {join(step.command)}")
 

@@ -166,7 +166,8 @@ def install(run: Invocation, request: SetupRequest) -> int:
     elif request.dry_run:
         _print_plan(run, plan.steps, verbose=request.verbose)
         if not (file := token_file(run.config.data_dir)).exists():
-            run.out.line(f"Would create {file}: a random key, which is never displayed\n")
+            run.out.line(f"Would create {file}: a random key, which is never displayed")
+            run.out.line()
     else:
         run.out.line(f"Installed the plugin into OpenCode, in {plan.folder}:")
         _print_steps(run, plan)
@@ -301,7 +302,7 @@ def _print_plan(run: Invocation, steps: Sequence[Step], *, verbose: bool) -> Non
         kind = "the folder " if step.text is None else ""
         run.out.line(f"Would {step.action} {kind}{step.path}")
         if verbose and step.text is not None:
-            run.out.line(f"\n{step.text}")
+            run.out.text(f"\n{step.text}")
 
 
 def _print_steps(run: Invocation, plan: Plan) -> None:

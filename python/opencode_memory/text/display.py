@@ -16,12 +16,18 @@ _CONTROLS: Final = re.compile(
 )
 """Control characters, and what is invisible: directions, tags and variations that can carry hidden words."""
 
+_REWRITES: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _NOT_IN_NAMES: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def clean(text: str) -> str:
     """Remove characters that could rewrite a screen or hide text from a reader."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def replace_controls(text: str) -> str:
+    """Replace the characters that could rewrite a screen. Invisible ones stay, because some languages need them."""
+    return _REWRITES.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def has_controls(text: str) -> bool:
