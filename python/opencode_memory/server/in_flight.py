@@ -15,6 +15,11 @@ class InFlight:
         self._count = 0
         self._idle = anyio.Event()
 
+    @property
+    def count(self) -> int:
+        """How many requests are being answered."""
+        return self._count
+
     @contextmanager
     def one(self) -> Iterator[None]:
         """Count a request until the end of the block."""

@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from starlette.websockets import WebSocket
 from websockets.exceptions import InvalidStatus
 
 import opencode_memory
 from opencode_memory.hosts.opencode.contract import PROTOCOL
-from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT
+from opencode_memory.server.plugin import endpoint
+from opencode_memory.server.plugin.endpoint import MESSAGE_LIMIT, Bridge
 from opencode_memory.server.plugin.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR
 from opencode_memory.server.plugin.protocol import EVENTS
 from support.bridge import DIRECTIVE, QUESTION, WALRUS, Plugin, RefusedError, began, known, said, until
@@ -305,6 +308,36 @@ def test_binary_message_ends_its_own_connection_only(shared: Shared, caplog: pyt
         assert not other._reader.is_alive()
         plugin.flush()
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_connection_without_a_greeting_is_closed_and_others_stay(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "GREETING_SECONDS", 2.0)
+    with shared.plugin() as plugin, shared.plugin(hello=False) as silent:
+        assert silent.refused("messages", sessionID="ses_1") == INVALID_PARAMS
+        silent._reader.join(30)
+        assert not silent._reader.is_alive()
+        plugin.flush()
+
+
+def test_texts_before_the_end_are_read_after_an_answer_that_could_not_be_sent(world: World) -> None:
+    async def receive() -> dict[str, Any]:
+        return left.pop(0)
+
+    async def send(message: dict[str, Any]) -> None:
+        if message["type"] == "websocket.send":
+            raise ConnectionResetError
+
+    left: list[dict[str, Any]] = [
+        {"type": "websocket.connect"},
+        *({"type": "websocket.receive", "text": text} for text in ("no JSON", "no JSON")),
+        {"type": "websocket.disconnect", "code": 1006},
+    ]
+    scope = {"type": "websocket", "headers": [(b"authorization", f"Bearer {TOKEN}".encode())]}
+    bridge = Bridge(world.state, token=TOKEN, on_refused=world.metrics.refuse)
+    anyio.run(bridge.serve, WebSocket(scope, receive, send))
+    assert left == []
 
 
 def test_lone_surrogates_do_not_fail_a_request(world: World, plugin: Plugin) -> None:

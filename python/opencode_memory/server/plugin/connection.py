@@ -96,6 +96,7 @@ class Connection:
         self._sessions: OrderedDict[str, SessionFacts] = OrderedDict()
         self._tasks: TaskGroup | None = None
         self.is_ready = False
+        self.is_greeted = anyio.Event()
         self.peer = Peer(
             send,
             requests={
@@ -133,6 +134,7 @@ class Connection:
         if greeting.protocol != PROTOCOL:
             return answer | {"notice": _format_notice(greeting, is_refused=True), "refused": True}
         self._context = handlers.PluginContext(self._state, self._projects, Path(greeting.directory))
+        self.is_greeted.set()
         self._pid = greeting.pid
         self.version, self.directory = greeting.version, greeting.directory
         if self._tasks is not None:

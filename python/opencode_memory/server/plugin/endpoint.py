@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MESSAGE_LIMIT: Final = 32 * 1024 * 1024
 """Bytes of a message. Events contain whole pictures, and a larger message would end the connection."""
+GREETING_SECONDS: Final = 30.0
+"""Time for the greeting of a plugin, which sends it at once and waits some seconds for the answer."""
 _REFUSED: Final = 1008
 _UNUSED_SECONDS: Final = 600.0
 _log: Final = logging.getLogger(__name__)
@@ -108,16 +110,26 @@ class Bridge:
         connection = Connection(self.state, self.projects, self._digests, self.loops, send)
         self._connections[connection] = socket
         try:
-            with self.learning.used():
-                await connection.run(_texts(socket))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_close_silent, connection, socket)
+                with self.learning.used():
+                    await connection.run(_texts(socket))
+                tasks.cancel_scope.cancel()
         finally:
             del self._connections[connection]
 
 
+async def _close_silent(connection: Connection, socket: WebSocket) -> None:
+    """Close a connection whose plugin sends no valid greeting in time, so that it costs no file for ever."""
+    with anyio.move_on_after(GREETING_SECONDS):
+        await connection.is_greeted.wait()
+        return
+    with suppress(WebSocketDisconnect, RuntimeError):
+        await socket.close(_REFUSED, "the plugin sent no greeting in time")
+
+
 async def _texts(socket: WebSocket) -> AsyncIterator[str]:
-    while True:
-        try:
-            yield await socket.receive_text()
-        except (WebSocketDisconnect, KeyError):
-            # The plugin has disconnected, or it sends bytes, which no plugin does.
-            return
+    """Yield the texts of a plugin until it disconnects, or sends bytes, which no plugin does."""
+    # After an answer that could not be sent, ``receive_text`` would raise, and lose what the plugin has sent before.
+    while (text := (await socket.receive()).get("text")) is not None:
+        yield text

@@ -1,8 +1,8 @@
 """One end of a JSON-RPC 2.0 connection. Knows the protocol only, not the methods.
 
-Requests are answered in parallel, so a slow one delays no other. Notifications of one method are handled in order, and
-those of different methods in parallel. An invalid message is answered as the specification says, and never ends the
-connection. Batches are not supported.
+Requests are answered in parallel, so a slow one delays no other. Those beyond a limit are refused. Notifications of one
+method are handled in order, and those of different methods in parallel. An invalid message is answered as the
+specification says, and never ends the connection. Batches are not supported.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
@@ -27,6 +28,9 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
+TOO_MANY_REQUESTS: Final = -32000
+MOST_REQUESTS: Final = 256
+"""Requests that are answered at once. A plugin sends a few for each session that is at work."""
 _MAX_WAITING: Final = 10_000
 _LAST_SECONDS: Final = 0.5
 """Time limit for the last notifications after the other side has disconnected."""
@@ -87,6 +91,8 @@ class Peer:
                     tasks.start_soon(self._listen, method, receiver)
                 async for text in texts:
                     await self._dispatch(text, tasks)
+                    # A message that has arrived is read without a pause. So many of them would stop the event loop.
+                    await anyio.lowlevel.checkpoint()
                 self._close()
                 with anyio.move_on_after(_LAST_SECONDS):
                     await self.wait_for_notifications()
@@ -141,9 +147,13 @@ class Peer:
             return
         match message:
             case {"jsonrpc": "2.0", "method": str(method), "id": int() | str() as id_} if not isinstance(id_, bool):
-                if not self._is_leaving:
-                    self._in_flight.begin()
-                    tasks.start_soon(self._answer, id_, method, message.get("params"))
+                if self._is_leaving:
+                    return
+                if self._in_flight.count >= MOST_REQUESTS:
+                    await self._fail(id_, TOO_MANY_REQUESTS, f"more than {MOST_REQUESTS} requests are being answered")
+                    return
+                self._in_flight.begin()
+                tasks.start_soon(self._answer, id_, method, message.get("params"))
             case {"jsonrpc": "2.0", "method": str(method)} if "id" not in message:
                 if (lane := self._lanes.get(method)) is not None:
                     await lane.send((message.get("params"),))
