@@ -152,6 +152,15 @@ def test_damaged_loop_is_named_and_can_be_removed(cli: CommandLine, store: Memor
     assert found(cli) == [("ok", "1 loop at work, 0 ended", None)]
 
 
+def test_damaged_loop_without_a_project_is_listed_and_removed_in_each(cli: CommandLine, store: MemoryStore) -> None:
+    for name, project in (("dddddddd", None), ("eeeeeeee", "another")):
+        store.documents.write([Change(kind="loop", name=name, expected=0, body={}, project=project)])
+    assert cli.ok("loop", "list", "--json").json["damaged"] == ["dddddddd"]
+    assert cli("loop", "cancel", "eeeeeeee", "--yes").code == 1
+    cli.ok("loop", "cancel", "dddddddd", "--yes")
+    assert [damaged.document.name for damaged in Loops(store).damaged()] == ["eeeeeeee"]
+
+
 def test_damaged_plan_is_named_and_gets_a_new_record(cli: CommandLine, store: MemoryStore) -> None:
     [loop] = Loops(store).list_all()
     plan = Plans(store, loop.project).write_submitted(PLAN, at=clock.now())

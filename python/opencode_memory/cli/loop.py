@@ -131,7 +131,7 @@ def print_loops(run: Invocation, *, everything: bool) -> int:
         known = loops.list(store.project)
         shown = [loop for loop in known if everything or not loop.state.has_ended]
         phases = [describe_phase(loop, loops.last_step(loop)) for loop in shown]
-        damaged = [loop for loop in loops.damaged() if loop.document.project == store.project]
+        damaged = loops.damaged_in(store.project)
     if run.out.as_json:
         run.out.json({"loops": shown, "damaged": [loop.document.name for loop in damaged]})
     elif shown:

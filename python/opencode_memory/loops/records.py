@@ -16,7 +16,7 @@ from datetime import datetime
 from string import ascii_lowercase, digits
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.errors import ConflictError, CorruptStoreError, NotFoundError
+from opencode_memory.errors import ConflictError, NotFoundError
 from opencode_memory.loops.documents import (
     EVENT,
     LEASE,
@@ -42,7 +42,7 @@ from opencode_memory.loops.documents import (
 )
 from opencode_memory.loops.model import Loop, LoopState, Step
 from opencode_memory.loops.process import ProcessId, identify
-from opencode_memory.store.documents import Change, Damaged, Document, sort_out
+from opencode_memory.store.documents import Change, Damaged, Document, Matches, sort_out
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.json_values import to_json
 
@@ -101,13 +101,16 @@ class Loops:
         """Return the loops of all projects whose records cannot be read."""
         return sort_out(self._documents.list(LOOP), to_loop)[1]
 
+    def damaged_in(self, project: str | None) -> builtins.list[Damaged]:
+        """Return the damaged loops of a project, and those without one, which the user can name in no other place."""
+        return [damaged for damaged in self.damaged() if damaged.document.project in {project, None}]
+
     def find_damaged(self, part: str, project: str | None) -> Damaged | None:
-        """Return the damaged loop of a project whose id starts with this part.
+        """Return the damaged loop of ``damaged_in`` whose id starts with this part.
 
         Return None if there is none, or if the part also names another loop.
         """
-        found, damaged = self._match(part, project)
-        return damaged[0] if len(damaged) == 1 and not found else None
+        return self._match(part, project).only_damaged
 
     def list(self, project: str | None) -> builtins.list[Loop]:
         """Return the loops of a project, or those without one; the newest first."""
@@ -134,17 +137,8 @@ class Loops:
             NotFoundError: There is none, or several.
             CorruptStoreError: Its record is damaged.
         """
-        found, damaged = self._match(part, project)
-        if len(found) == 1 and not damaged:
-            return found[0]
-        if len(damaged) == 1 and not found:
-            unreadable = CorruptStoreError(damaged[0].problem)
-            unreadable.hint = describe_removal(damaged[0].document)
-            raise unreadable
-        problem = "are several loops" if found or damaged else "is no loop"
-        error = NotFoundError(f"there {problem} {part[:64]!r} in this project", id=part.strip().lower()[:64])
-        error.hint = "opencode-memory loop list shows names and ids"
-        raise error
+        hint = "opencode-memory loop list shows names and ids"
+        return self._match(part, project).get_only(part, kind="loop", repair=describe_removal, hint=hint)
 
     def write(
         self,
@@ -300,18 +294,16 @@ class Loops:
         found = self._documents.get(REPORT, numbered(step.loop, step.number))
         return None if found is None else found.read(to_report)
 
-    def _match(self, part: str, project: str | None) -> tuple[builtins.list[Loop], builtins.list[Damaged]]:
+    def _match(self, part: str, project: str | None) -> Matches[Loop]:
         """Return the newest loop with this name, or else all loops whose id starts with it, and the damaged ones."""
         wanted, known = part.strip().lower(), self.list(project)
         named = [loop for loop in known if loop.name in {wanted, _to_name(part)}]
         if named or not wanted:
-            return named[:1], []
-        damaged = [
-            damaged
-            for damaged in self.damaged()
-            if damaged.document.project == project and damaged.document.name.startswith(wanted)
-        ]
-        return [loop for loop in known if loop.id.startswith(wanted)], damaged
+            return Matches(readable=named[:1], damaged=[])
+        return Matches(
+            readable=[loop for loop in known if loop.id.startswith(wanted)],
+            damaged=[loop for loop in self.damaged_in(project) if loop.document.name.startswith(wanted)],
+        )
 
     def _hold(self, loop: str, owner: str, version: int, *, at: datetime, seconds: float) -> Lease | None:
         body = {"owner": owner, "until": to_ms(at) + round(seconds * 1000), "process": to_json(identify(os.getpid()))}

@@ -11,11 +11,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory._core import redact
-from opencode_memory.errors import ConflictError, CorruptStoreError, InvalidInputError, NotFoundError
+from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
 from opencode_memory.plans.plan import Approval, Plan, PlanStatus, PlanVersion
 from opencode_memory.plans.text import PlanText, read_plan
 from opencode_memory.store import arguments
-from opencode_memory.store.documents import Change, Damaged, Document, sort_out
+from opencode_memory.store.documents import Change, Damaged, Document, Matches, sort_out
 from opencode_memory.text.display import one_line
 from opencode_memory.text.json_values import to_json
 
@@ -277,8 +277,7 @@ class Plans:
 
         Return None if there is none, or if the part also names another plan.
         """
-        found, damaged = self._match(part)
-        return damaged[0] if len(damaged) == 1 and not found else None
+        return self._match(part).only_damaged
 
     def rescue(self, damaged: Damaged, *, at: datetime) -> Plan:
         """Replace the damaged record of a plan by a new one, a draft with the newest text that can be read.
@@ -314,15 +313,15 @@ class Plans:
         )
         return self._save(plan, again)
 
-    def _match(self, part: str) -> tuple[builtins.list[Plan], builtins.list[Damaged]]:
+    def _match(self, part: str) -> Matches[Plan]:
         """Return the plans of the project whose id starts with ``part``, and the damaged ones."""
         wanted = arguments.text(part, field="plan").strip().lower()
         if not wanted:
-            return [], []
+            return Matches(readable=[], damaged=[])
         plans, damaged = sort_out(self._list_own(), to_plan)
-        return (
-            [plan for plan in plans if plan.id.startswith(wanted)],
-            [plan for plan in damaged if plan.document.name.startswith(wanted)],
+        return Matches(
+            readable=[plan for plan in plans if plan.id.startswith(wanted)],
+            damaged=[plan for plan in damaged if plan.document.name.startswith(wanted)],
         )
 
     def _list_own(self) -> builtins.list[Document]:
@@ -336,17 +335,8 @@ class Plans:
             NotFoundError: There is none in this project, or several.
             CorruptStoreError: Its record is damaged.
         """
-        found, damaged = self._match(part)
-        if len(found) == 1 and not damaged:
-            return found[0]
-        if len(damaged) == 1 and not found:
-            unreadable = CorruptStoreError(damaged[0].problem)
-            unreadable.hint = describe_rescue(damaged[0].document)
-            raise unreadable
-        problem = "are several plans" if found or damaged else "is no plan"
-        error = NotFoundError(f"there {problem} {part[:64]!r} in this project", id=part.strip().lower())
-        error.hint = "opencode-memory plan list shows the ids"
-        raise error
+        hint = "opencode-memory plan list shows the ids"
+        return self._match(part).get_only(part, kind="plan", repair=describe_rescue, hint=hint)
 
     def newest(self, *statuses: PlanStatus, session: str | None = None) -> Plan | None:
         """Return the plan that changed last, of these states and of this session if one is named."""

@@ -11,15 +11,16 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from opencode_memory.errors import CorruptStoreError
+from opencode_memory.errors import CorruptStoreError, NotFoundError
 from opencode_memory.store import arguments
 from opencode_memory.text.problems import describe_first
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
 
+_SHOWN: Final = 64
 _T = TypeVar("_T")
 
 
@@ -101,6 +102,48 @@ def sort_out(
         except CorruptStoreError as error:
             damaged.append(Damaged(document=document, problem=str(error)))
     return readable, damaged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matches(Generic[_T]):
+    """The documents of a kind that a text of the user may mean.
+
+    Attributes:
+        readable: What those describe that can be read.
+        damaged: The others.
+    """
+
+    readable: builtins.list[_T]
+    damaged: builtins.list[Damaged]
+
+    @property
+    def only_damaged(self) -> Damaged | None:
+        """The damaged document, if the text means it and no other."""
+        return self.damaged[0] if len(self.damaged) == 1 and not self.readable else None
+
+    def get_only(self, text: str, *, kind: str, repair: Callable[[Document], str], hint: str) -> _T:
+        """Return what the only document describes.
+
+        Args:
+            text: The text of the user.
+            kind: The kind of the documents, for messages.
+            repair: Returns what the user can do about a damaged document.
+            hint: How the user finds the names.
+
+        Raises:
+            NotFoundError: The text means no document, or several.
+            CorruptStoreError: The only document is damaged.
+        """
+        if len(self.readable) == 1 and not self.damaged:
+            return self.readable[0]
+        if (damaged := self.only_damaged) is not None:
+            unreadable = CorruptStoreError(damaged.problem)
+            unreadable.hint = repair(damaged.document)
+            raise unreadable
+        problem = f"are several {kind}s" if self.readable or self.damaged else f"is no {kind}"
+        error = NotFoundError(f"there {problem} {text[:_SHOWN]!r} in this project", id=text.strip().lower()[:_SHOWN])
+        error.hint = hint
+        raise error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
