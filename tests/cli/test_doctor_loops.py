@@ -190,4 +190,4 @@ def test_damaged_step_is_named_by_doctor_verify_and_export(cli: CommandLine, sto
         database.execute("UPDATE document SET body = '{' WHERE kind = 'loop-step'")
     assert "the loop-step dddddddd/000001 cannot be read; `opencode-memory doctor` says" in cli("verify").out
     refused = cli("export", "-o", str(cli.folder / "all.json"))
-    assert "the loop-step dddddddd/000001 cannot be read" in refused.err
+    assert f"error: {store.data_dir / 'store.db'}: the loop-step dddddddd/000001 cannot be read" in refused.err

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory._core import Engine
-from opencode_memory.errors import StorageError
+from opencode_memory.errors import CorruptStoreError, StorageError
 from opencode_memory.platform import system
 
 _PREFIX: Final = "dump-"
@@ -36,6 +36,10 @@ def temporary_copy(engine: Engine, *, read_only: bool = True) -> Iterator[Engine
         copy = Engine(folder, read_only=read_only, background=False, clock_ms=engine.now_ms())
         try:
             yield copy
+        except CorruptStoreError as error:
+            # Name the store, because the copy will be gone when the user looks for it.
+            error.args = (str(error).replace(str(folder), str(engine.data_dir)),)
+            raise
         finally:
             copy.close()
 
