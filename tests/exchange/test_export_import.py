@@ -253,6 +253,16 @@ def test_a_failed_export_leaves_the_old_file_alone(full: MemoryStore, tmp_path: 
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["export.json"]
 
 
+def test_an_export_removes_what_a_killed_one_to_the_same_name_left(full: MemoryStore, tmp_path: Path) -> None:
+    file, left = tmp_path / "export.json", tmp_path / ".export.json.0123456789abcdef"
+    left.write_text("left")
+    export_memories(full, file)
+    assert left.exists()  # Another process may still write it.
+    os.utime(left, (0, 0))
+    export_memories(full, file)
+    assert not left.exists()
+
+
 def test_an_unknown_format_is_refused_with_a_suggestion(store: MemoryStore, tmp_path: Path) -> None:
     for act in (
         lambda: export_memories(store, tmp_path / "x", format="jsn"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from opencode_memory.files.atomic import open_atomically, write_atomically
+from opencode_memory.files.atomic import open_atomically, remove_leftovers, write_atomically
 
 
 def test_new_file_is_private(tmp_path: Path) -> None:
@@ -40,6 +41,24 @@ def test_old_version_is_readable_until_the_new_one_is_complete(tmp_path: Path) -
         out.flush()
         assert (tmp_path / "a").read_bytes() == b"old"
     assert (tmp_path / "a").read_bytes() == b"new\n"
+
+
+def test_only_old_files_of_killed_writers_of_the_path_are_removed(tmp_path: Path) -> None:
+    mark = "0123456789abcdef"
+    names = [f".a.{mark}", f".b.{mark}", f".a.{mark}.txt", ".a.notes", f"a.{mark}"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"left")
+    (tmp_path / f".a.{mark[::-1]}").symlink_to(tmp_path / ".a.notes")
+    (tmp_path / f".a.{mark[1:]}0").mkdir()
+    with open_atomically(tmp_path / "a") as out:
+        out.write("new\n")
+        [written] = {path.name for path in tmp_path.glob(".a.*")} - {*names, f".a.{mark[::-1]}", f".a.{mark[1:]}0"}
+        remove_leftovers(tmp_path / "a", before=datetime.fromtimestamp(0, UTC))
+        assert (tmp_path / names[0]).exists()
+        remove_leftovers(tmp_path / "a", before=datetime.max.replace(tzinfo=UTC))
+        assert (tmp_path / written).exists()
+    kept = {*names[1:], f".a.{mark[::-1]}", f".a.{mark[1:]}0", "a"}
+    assert {path.name for path in tmp_path.iterdir()} == kept
 
 
 def test_link_is_replaced_and_not_followed(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TextIO
+from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
 from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
@@ -15,7 +16,7 @@ from opencode_memory.exchange import markdown, native_json
 from opencode_memory.exchange.formats import EXPORT_FORMATS, check_format
 from opencode_memory.exchange.plans_and_loops import EXPORTED
 from opencode_memory.exchange.results import ExportReport
-from opencode_memory.files.atomic import open_atomically
+from opencode_memory.files.atomic import open_atomically, remove_leftovers
 from opencode_memory.models import Category, Memory, Scope, ScopeKind, Status
 from opencode_memory.store import arguments
 from opencode_memory.store.pages import list_all
@@ -26,6 +27,8 @@ from opencode_memory.text.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
+
+_SURELY_LEFT: Final = timedelta(minutes=10)
 
 
 def export_memories(
@@ -59,49 +62,67 @@ def export_memories(
     """
     target = arguments.path_or_stream(target, field="target", method="write")
     format = arguments.text(format, field="format")  # noqa: A001  the word of the API
-    project = arguments.project_name(project)
-    scope = arguments.optional_text(scope, field="scope")
-    categories = None if categories is None else arguments.texts(categories, field="categories")
-    since_ms = arguments.milliseconds(since, field="since", zone=store.zone)
+    chosen = _Selection(
+        project=arguments.project_name(project),
+        scope=arguments.optional_text(scope, field="scope"),
+        categories=None if categories is None else arguments.texts(categories, field="categories"),
+        since_ms=arguments.milliseconds(since, field="since", zone=store.zone),
+    )
     with_own_state = arguments.flag(with_own_state, field="with_own_state")
     check_format(format, EXPORT_FORMATS)
-    if scope is not None and scope not in tuple(ScopeKind):
-        error = InvalidInputError(f"scope: unknown scope {scope!r}", field="scope")
-        error.hint = did_you_mean(scope, list(ScopeKind))
-        raise error
-    for category in categories or ():
-        if category not in tuple(Category):
-            error = InvalidInputError(f"categories: unknown category {category!r}", field="categories")
-            error.hint = did_you_mean(category, list(Category))
-            raise error
+    chosen.check()
     _refuse_the_store_itself(store, target)
     with _open_target(target) as out:
         if format == native_json.NAME:
-            rows = store.rows.dump(project=project, scope=scope, categories=categories, since_ms=since_ms)
-            # A lease or a running command of a loop belongs to this machine.
-            rows = (row for row in rows if row[0] != "document" or row[1]["kind"] in EXPORTED)
-            rows = (row for row in rows if with_own_state or row[0] != "kv" or not is_reserved(row[1]["key"]))
-            counts = native_json.write(rows, out, at=clock.now())
+            counts = native_json.write(_rows(store, chosen, with_own_state=with_own_state), out, at=clock.now())
         else:
-            groups = _groups(store, project, scope, categories, since_ms)
-            counts = {"memory": markdown.write(groups, out, at=clock.now())}
+            counts = {"memory": markdown.write(_groups(store, chosen), out, at=clock.now())}
     return ExportReport(format=format, counts=counts)
 
 
-def _groups(
-    store: MemoryStore,
-    project: str | None,
-    scope: str | None,
-    categories: Sequence[str] | None,
-    since_ms: int | None,
-) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
-    names = store.projects.names() if project is None else [project]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Selection:
+    """The choices of ``export_memories`` that select memories."""
+
+    project: str | None
+    scope: str | None
+    categories: Sequence[str] | None
+    since_ms: int | None
+
+    def check(self) -> None:
+        """Refuse a scope or a category that does not exist."""
+        if self.scope is not None and self.scope not in tuple(ScopeKind):
+            error = InvalidInputError(f"scope: unknown scope {self.scope!r}", field="scope")
+            error.hint = did_you_mean(self.scope, list(ScopeKind))
+            raise error
+        for category in self.categories or ():
+            if category not in tuple(Category):
+                error = InvalidInputError(f"categories: unknown category {category!r}", field="categories")
+                error.hint = did_you_mean(category, list(Category))
+                raise error
+
+
+def _rows(store: MemoryStore, chosen: _Selection, *, with_own_state: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a complete export."""
+    rows = store.rows.dump(
+        project=chosen.project, scope=chosen.scope, categories=chosen.categories, since_ms=chosen.since_ms
+    )
+    for kind, row in rows:
+        # A lease or a running command of a loop belongs to this machine.
+        is_left_out = kind == "document" and row["kind"] not in EXPORTED
+        if not is_left_out and (with_own_state or kind != "kv" or not is_reserved(row["key"])):
+            yield kind, row
+
+
+def _groups(store: MemoryStore, chosen: _Selection) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:
+    """Yield the project, the category and the memories of each part of a Markdown export."""
+    names = store.projects.names() if chosen.project is None else [chosen.project]
     for name in (None, *sorted(names)):
-        if scope not in (None, ScopeKind.GLOBAL if name is None else ScopeKind.PROJECT):
+        if chosen.scope not in (None, ScopeKind.GLOBAL if name is None else ScopeKind.PROJECT):
             continue
         for category in Category:
-            if categories is None or category in categories:
-                yield name, category, _pages(store, name, category, since_ms)
+            if chosen.categories is None or category in chosen.categories:
+                yield name, category, _pages(store, name, category, chosen.since_ms)
 
 
 def _pages(store: MemoryStore, project: str | None, category: Category, since_ms: int | None) -> Iterator[Memory]:
@@ -135,6 +156,7 @@ def _open_target(target: Path | str | TextIO) -> Iterator[IO[str]]:
             with path.open("w", encoding="utf-8", newline="\n") as out:
                 yield out
             return
+        remove_leftovers(path, before=clock.now() - _SURELY_LEFT)
         with open_atomically(path) as out:
             yield out
     except OpencodeMemoryError:

@@ -7,16 +7,23 @@ symbolic link is followed: a link at the path is replaced. Callers that want to 
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Final
 
 from opencode_memory.platform import system
-from opencode_memory.platform.system import PRIVATE_FILE, PRIVATE_FOLDER
+from opencode_memory.platform.system import PRIVATE_FILE, PRIVATE_FOLDER, WITHOUT_WAITING
 
-__all__ = ["PRIVATE_FILE", "PRIVATE_FOLDER", "open_atomically", "write_atomically"]
+__all__ = ["PRIVATE_FILE", "PRIVATE_FOLDER", "open_atomically", "remove_leftovers", "write_atomically"]
+
+_MARK_BYTES: Final = 8
+"""Random bytes in the name of a temporary file."""
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = PRIVATE_FILE) -> None:
@@ -46,10 +53,13 @@ def open_atomically(path: Path, *, mode: int = PRIVATE_FILE) -> Iterator[TextIOW
         OSError: The file cannot be written. The old version, if any, is unchanged, unless only the sync of the folder
             failed: then the new version is there, and a loss of power may bring the old one back.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(_MARK_BYTES)}")
     # Private while it is written, whatever its final permissions are.
     descriptor = system().open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     try:
+        # Some file systems have no locks. There, nothing is taken for a leftover.
+        with suppress(OSError):
+            system().try_lock(descriptor)
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as out:
             yield out
             out.flush()
@@ -62,3 +72,30 @@ def open_atomically(path: Path, *, mode: int = PRIVATE_FILE) -> Iterator[TextIOW
         temporary.unlink(missing_ok=True)
         raise
     system().sync_names(path.parent)
+
+
+def remove_leftovers(path: Path, *, before: datetime) -> None:
+    """Remove temporary files of ``open_atomically`` for a path that killed processes of this user left.
+
+    Args:
+        path: The path.
+        before: Only files that were changed last before this time. A file that is still written is locked, too.
+    """
+    name = re.compile(rf"{re.escape(f'.{path.name}.')}[0-9a-f]{{{2 * _MARK_BYTES}}}")
+    # This process may write into the folder, but not list it.
+    with suppress(OSError):
+        for entry in [entry for entry in path.parent.iterdir() if name.fullmatch(entry.name)]:
+            # Another process may have removed the file, or another user may own it.
+            with suppress(OSError):
+                if _is_leftover(entry, before):
+                    entry.unlink()
+
+
+def _is_leftover(path: Path, before: datetime) -> bool:
+    descriptor = system().open(path, os.O_RDWR | WITHOUT_WAITING)
+    try:
+        found = os.fstat(descriptor)
+        is_ours = stat.S_ISREG(found.st_mode) and system().user_id() in {None, found.st_uid}
+        return is_ours and found.st_mtime < before.timestamp() and system().try_lock(descriptor)
+    finally:
+        os.close(descriptor)
