@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from loops.fake_opencode import FakeOpenCode
-from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.loops.hosts import Hosts
 from opencode_memory.loops.model import Limits, Loop, LoopState, Place
 from opencode_memory.loops.own_host import LOG_FILE, RECORD_FILE, OwnHost, read_record
@@ -63,6 +63,19 @@ def loop(program: str | None = "/bin/opencode", **more: object) -> Loop:
         **more,
     }
     return Loop(**values)  # type: ignore[arg-type]
+
+
+def test_opencode_in_a_folder_without_a_project_prevents_no_loop() -> None:
+    def find_project(folder: str) -> str:
+        if folder == "/strange":
+            raise InvalidInputError("folder: the path is not UTF-8, so it has no project", field="folder")
+        return "shop"
+
+    hosts = Hosts(find_project, cast("OwnHost", FakeOwn()))
+    theirs = FakeOpenCode(SHOP / "web", lambda _: {}, pid=1)
+    for host in (theirs, FakeOpenCode(Path("/strange"), lambda _: {}, pid=2)):
+        hosts.add(host)
+    assert hosts.find(loop()) is theirs
 
 
 def test_open_opencode_is_preferred_and_no_other_is_started() -> None:

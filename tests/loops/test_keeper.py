@@ -302,14 +302,18 @@ def test_loop_of_a_project_without_opencode_is_paused_and_named(make: Callable[.
     assert "no OpenCode is open in this project" in world.loops.get(world.loop.id).reason
 
 
+@pytest.mark.parametrize("error", [BusyError, OSError])
 def test_store_that_cannot_be_read_does_not_end_the_server(
-    make: Callable[..., World], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., World],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
 ) -> None:
     world = make()
     kept = Kept(world)
 
     def fail(_: Loops) -> list[Damaged]:
-        raise BusyError("another process writes")
+        raise error("another process writes")
 
     async def main() -> None:
         async with serving(kept) as keeper:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from opencode_memory.errors import OpencodeMemoryError
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
 from opencode_memory.loops.model import Loop, LoopState, Rest
 from opencode_memory.loops.process import is_alive
 
@@ -126,8 +126,16 @@ class Hosts:
         known = [host for host in self._connected if host.is_connected and host.pid != own]
         here = [host for host in known if str(host.folder) == directory]
         if not here and project is not None:
-            here = [host for host in known if self._project_of(str(host.folder)) == project]
+            here = [host for host in known if self._is_in(host, project)]
         return here[-1] if here else None
+
+    def _is_in(self, host: Host, project: str) -> bool:
+        """Return whether the folder of an OpenCode belongs to a project."""
+        try:
+            return self._project_of(str(host.folder)) == project
+        except InvalidInputError:
+            # Its path is not UTF-8, so it has no project. The loops of the others go on.
+            return False
 
 
 def _may_need_own(loop: Loop) -> bool:

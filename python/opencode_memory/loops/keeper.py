@@ -108,8 +108,8 @@ class Keeper:
                     try:
                         await self._forget_old()
                         pause = await self._start_all(tasks)
-                    except OpencodeMemoryError as error:
-                        # A store that is busy or damaged must not end the server.
+                    except (OpencodeMemoryError, OSError) as error:
+                        # A store that is busy or damaged, or a folder of it that is full, must not end the server.
                         _log.warning("the loops cannot be read: %s", one_line(str(error), _MOST_SAID))
                         pause = LEASE_SECONDS
                     with anyio.move_on_after(pause):
