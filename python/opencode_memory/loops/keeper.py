@@ -11,10 +11,10 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import anyio
-import anyio.to_thread
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from opencode_memory.errors import OpencodeMemoryError
@@ -46,7 +46,6 @@ _MOST_TOAST: Final = 160
 _MOST_SAID: Final = 300
 _DAY_SECONDS: Final = 86_400.0
 _log: Final = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 
 class Keeper:
@@ -124,7 +123,7 @@ class Keeper:
             return
         self._forgets_at = now + _DAY_SECONDS
         before = clock.now() - timedelta(days=self._config.keep_days)
-        if forgotten := await _on_thread(lambda: forget_old_loops(self._store, before=before)):
+        if forgotten := await to_thread.run_sync(lambda: forget_old_loops(self._store, before=before)):
             _log.info("%d loops that ended long ago were forgotten", forgotten)
 
     async def _start_all(self, tasks: TaskGroup) -> float:
@@ -132,7 +131,7 @@ class Keeper:
         now = time.monotonic()
         # A server runs for months, and a time that has passed no longer delays anything.
         self._later = {id_: at for id_, at in self._later.items() if at > now}
-        loops = await _on_thread(self._list_readable)
+        loops = await to_thread.run_sync(self._list_readable)
         pause = await self._hosts.end_idle(loops)
         for loop in loops:
             has_host = loop.program is not None or self._hosts.find(loop) is not None
@@ -143,7 +142,7 @@ class Keeper:
                 pause = min(pause, wait)
                 continue
             self._later[loop.id] = now + LEASE_SECONDS
-            runner_type = await _on_thread(_load_runner)
+            runner_type = await to_thread.run_sync(_load_runner)
             runner = runner_type(
                 store=self._store,
                 id=loop.id,
@@ -153,7 +152,7 @@ class Keeper:
             )
             self._runners[loop.id] = runner
             tasks.start_soon(self._run, runner, loop)
-        for plan in await _on_thread(self._list_approved):
+        for plan in await to_thread.run_sync(self._list_approved):
             host = self._hosts.find_open(plan.project, plan.directory)
             if host is None:
                 continue
@@ -168,11 +167,11 @@ class Keeper:
         try:
             if loop.rest is Rest.HOST:
                 resumed = resume(loop)
-                await _on_thread(
+                await to_thread.run_sync(
                     lambda: runner.loops.write(resumed, why="resumed, because OpenCode is back", at=clock.now())
                 )
             await runner.run()
-            after = await _on_thread(lambda: runner.loops.get(loop.id))
+            after = await to_thread.run_sync(lambda: runner.loops.get(loop.id))
             if after.state is not LoopState.RUNNING:
                 self._later.pop(loop.id, None)
                 await self._announce(after)
@@ -189,7 +188,7 @@ class Keeper:
         host = self._hosts.find(loop)
         if host is None or loop.rest is Rest.HOST:
             return  # An OpenCode that has come meanwhile goes on with the loop at once.
-        steps = await _on_thread(lambda: Loops(self._store).steps(loop.id)) if loop.state.has_ended else []
+        steps = await to_thread.run_sync(lambda: Loops(self._store).steps(loop.id)) if loop.state.has_ended else []
         archived = {"time": {"archived": to_ms(clock.now())}}
         folder = loop.worktree or loop.directory
         try:
@@ -241,7 +240,3 @@ def _load_runner() -> type[Runner]:
     from opencode_memory.loops.runner import Runner  # noqa: PLC0415  as explained
 
     return Runner
-
-
-async def _on_thread(work: Callable[[], _T]) -> _T:
-    return await anyio.to_thread.run_sync(work)

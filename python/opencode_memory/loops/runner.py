@@ -12,10 +12,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-import anyio.to_thread
+from anyio import to_thread
 
 from opencode_memory._core import redact
 from opencode_memory.config.sections import SandboxMode
@@ -56,7 +56,6 @@ _NOTE_CHARACTERS: Final = 300
 _WATCH_SECONDS: Final = 1.0
 _MOST_CONFLICTS: Final = 10
 _log: Final = logging.getLogger(__name__)
-_T = TypeVar("_T")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,7 +95,7 @@ class Runner:
         Raises:
             OpencodeMemoryError: The store cannot be written, so the reason cannot be recorded.
         """
-        taken = await _on_thread(self._acquire)
+        taken = await to_thread.run_sync(self._acquire)
         if taken is None:
             _log.info("another server runs the loop %s", self.id)
             return
@@ -114,7 +113,7 @@ class Runner:
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
-                await _on_thread(self._held.release)
+                await to_thread.run_sync(self._held.release)
         if problem is not None:
             raise problem  # Outside of the tasks, because they would raise a group of errors.
 
@@ -126,7 +125,7 @@ class Runner:
         return self.loops.acquire(self.id, self.owner, at=clock.now(), seconds=LEASE_SECONDS)
 
     async def _end_left_run(self) -> bool:
-        await _on_thread(self._end_left_run_now)
+        await to_thread.run_sync(self._end_left_run_now)
         return True
 
     def _end_left_run_now(self) -> None:
@@ -143,7 +142,7 @@ class Runner:
         while True:
             await anyio.sleep(LEASE_SECONDS / 3)
             try:
-                await _on_thread(lambda: self._held.renew(at=clock.now(), seconds=LEASE_SECONDS))
+                await to_thread.run_sync(lambda: self._held.renew(at=clock.now(), seconds=LEASE_SECONDS))
             except LostLeaseError:
                 _log.warning("another server runs the loop %s now", self.id)
                 scope.cancel()
@@ -190,10 +189,10 @@ class Runner:
 
     async def _carry_out_next(self) -> bool:
         """Plan or carry out one step. Return whether the loop goes on."""
-        loop = await _on_thread(lambda: self.loops.get(self.id))
+        loop = await to_thread.run_sync(lambda: self.loops.get(self.id))
         if loop.state is not LoopState.RUNNING:
             return False
-        step = await _on_thread(lambda: self.loops.step(loop.id, loop.steps))
+        step = await to_thread.run_sync(lambda: self.loops.step(loop.id, loop.steps))
         if loop.worktree is not None and loop.config_mark is None:
             loop = await self._accept_config(loop)
         if step is None or step.state is StepState.DONE:
@@ -202,13 +201,13 @@ class Runner:
 
     async def _accept_config(self, loop: Loop) -> Loop:
         """Record git's settings as they are. From now on a change of them stops the loop."""
-        mark = await _on_thread(lambda: self._worktree(loop).read_config_mark())
+        mark = await to_thread.run_sync(lambda: self._worktree(loop).read_config_mark())
         return await self._write(replace(loop, config_mark=mark))
 
     async def _rest_after(self, error: Exception) -> None:
         """Record an error with the step, and how the loop goes on."""
-        loop = await _on_thread(lambda: self.loops.get(self.id))
-        step = await _on_thread(lambda: self.loops.step(loop.id, loop.steps))
+        loop = await to_thread.run_sync(lambda: self.loops.get(self.id))
+        step = await to_thread.run_sync(lambda: self.loops.step(loop.id, loop.steps))
         after = "the work after " if step is not None and step.state is StepState.DONE else ""
         where = "the start" if step is None else f"{after}step {step.number} ({step.kind})"
         todo = f"when it is mended: opencode-memory loop resume {loop.name}"
@@ -217,19 +216,19 @@ class Runner:
     async def _rest(self, kind: Rest, reason: str) -> None:
         """Record that the loop cannot go on, unless the user has decided otherwise meanwhile."""
         with suppress(ConflictError):
-            loop = await _on_thread(lambda: self.loops.get(self.id))
+            loop = await to_thread.run_sync(lambda: self.loops.get(self.id))
             if loop.state is LoopState.RUNNING:
                 rested = rest(loop, kind, one_line(redact(replace_surrogates(reason))[0], KEPT_CHARACTERS))
                 await self._write(rested, why=f"{rested.state}: {rested.reason}")
 
     async def _plan(self, loop: Loop, last: Step | None) -> bool:
         """Write what follows from the last step."""
-        findings = await _on_thread(lambda: self._findings(loop))
+        findings = await to_thread.run_sync(lambda: self._findings(loop))
         move = advance(loop, last, Facts(open_findings=[finding.id for finding in findings]))
         if move.kind is None:
             await self._write(move.loop, why=f"{move.loop.state}: {move.why}")
             if move.loop.state.has_ended:
-                await _on_thread(lambda: end_plan(self.store, move.loop))
+                await to_thread.run_sync(lambda: end_plan(self.store, move.loop))
             return False
         at = clock.now()
         following = replace(move.loop, steps=loop.steps + 1)
@@ -253,9 +252,14 @@ class Runner:
     ) -> str:
         if not kind.asks_model:
             return ""
-        plan, lines = await _on_thread(lambda: self._read_plan(loop)), [finding.line_of_text for finding in findings]
+        plan, lines = (
+            await to_thread.run_sync(lambda: self._read_plan(loop)),
+            [finding.line_of_text for finding in findings],
+        )
         if kind is StepKind.CODE:
-            earlier = await _on_thread(lambda: describe_earlier(self.store, loop)) if loop.iteration <= 1 else ()
+            earlier = (
+                await to_thread.run_sync(lambda: describe_earlier(self.store, loop)) if loop.iteration <= 1 else ()
+            )
             is_own = loop.place is Place.WORKTREE
             return code_prompt(
                 loop,
@@ -264,9 +268,9 @@ class Runner:
                 last=last.outcome if last else {},
                 findings=lines,
                 earlier=earlier,
-                submodules=await _on_thread(self._worktree(loop).submodules) if is_own else (),
+                submodules=await to_thread.run_sync(self._worktree(loop).submodules) if is_own else (),
             )
-        diff = await _on_thread(self._worktree(loop).diff)
+        diff = await to_thread.run_sync(self._worktree(loop).diff)
         return audit_prompt(loop, plan, diff=redact(diff)[0], findings=lines)
 
     async def _watch(self, loop: Loop, step: Step) -> bool:
@@ -283,7 +287,7 @@ class Runner:
                 try:
                     while not is_stopped:
                         await anyio.sleep(_WATCH_SECONDS)
-                        current = await _on_thread(lambda: self.loops.get(self.id))
+                        current = await to_thread.run_sync(lambda: self.loops.get(self.id))
                         is_stopped = current.state is not LoopState.RUNNING
                 except Exception as error:  # noqa: BLE001  raised below, outside of the tasks
                     problem, is_stopped = error, True
@@ -312,7 +316,7 @@ class Runner:
             case StepKind.FINAL_CHECK:
                 outcome = await self._final_check(loop)
             case StepKind.FINISH:
-                outcome = await _on_thread(lambda: self._finish(loop))
+                outcome = await to_thread.run_sync(lambda: self._finish(loop))
             case _:
                 if work is None:
                     return
@@ -347,12 +351,12 @@ class Runner:
 
     async def _prepare(self, loop: Loop) -> tuple[Loop, dict[str, Any]]:
         try:
-            made, branch, base = await _on_thread(lambda: self._make_worktree(loop))
+            made, branch, base = await to_thread.run_sync(lambda: self._make_worktree(loop))
         except OpencodeMemoryError as error:
             return loop, {"exit": 1, "said": str(error)}
         loop = replace(loop, worktree=str(made.path), branch=branch, base=base, head=base, config_mark=made.config_mark)
         try:
-            loop = await _on_thread(lambda: self._prepare_sandbox(loop, made))
+            loop = await to_thread.run_sync(lambda: self._prepare_sandbox(loop, made))
         except OpencodeMemoryError as error:
             return loop, {"exit": 1, "said": str(error)}
         if loop.setup is None:
@@ -360,7 +364,7 @@ class Runner:
         # The setup installs dependencies, so it runs before the sandbox, with the network.
         ran = await self._run(replace(loop, sandbox=SandboxMode.OFF.value), (loop.setup,), made.path)
         if ran.exit == 0 and loop.place is Place.WORKTREE:
-            await _on_thread(made.remember_setup)
+            await to_thread.run_sync(made.remember_setup)
         last = ran.output.strip().rpartition("\n")[2]
         said = f"`{loop.setup}` ended with {ran.exit}: {last}" if ran.exit else last
         return loop, {**_outcome(ran), "said": one_line(redact(said)[0], _NOTE_CHARACTERS)}
@@ -413,7 +417,7 @@ class Runner:
 
     async def _after_turn(self, loop: Loop, step: Step, outcome: dict[str, Any]) -> tuple[Loop, dict[str, Any]]:
         """Commit what the coding step has changed, and add what the model reported."""
-        report = await _on_thread(lambda: self.loops.reported(step))
+        report = await to_thread.run_sync(lambda: self.loops.reported(step))
         tree = self._worktree(loop)
         if step.kind is StepKind.AUDIT:
             verdict = None if report is None else report.verdict
@@ -433,10 +437,10 @@ class Runner:
     async def _take_changes(self, loop: Loop, step: Step, tree: Worktree, during: str) -> tuple[Loop, str]:
         """Commit what was changed during a check or an audit, so that the branch has all files that an audit sees."""
         if loop.place is Place.IN_PLACE:
-            return loop, await _on_thread(tree.tree)
-        await _on_thread(tree.remove_products)
-        now = await _on_thread(tree.tree)
-        head = await _on_thread(lambda: tree.committed(now))
+            return loop, await to_thread.run_sync(tree.tree)
+        await to_thread.run_sync(tree.remove_products)
+        now = await to_thread.run_sync(tree.tree)
+        head = await to_thread.run_sync(lambda: tree.committed(now))
         if head is None:
             message = f"{loop.name}: changes during the {during} of iteration {step.iteration}"
             head = await self._commit(step, tree, message)
@@ -448,12 +452,12 @@ class Runner:
         Raises:
             RestError: The changes may not be committed, or a commit would not keep all of them.
         """
-        if await _on_thread(tree.changes_configuration):
+        if await to_thread.run_sync(tree.changes_configuration):
             said = "the step changed OpenCode's configuration in the worktree, from which OpenCode runs code"
             raise RestError(Rest.ERROR, f"{said}; look at {tree.path}, then resume or cancel the loop")
-        if lost := await _on_thread(tree.lost_work):
+        if lost := await to_thread.run_sync(tree.lost_work):
             raise RestError(Rest.ERROR, _describe_lost(lost, step, tree.path))
-        return await _on_thread(lambda: tree.commit_all(message))
+        return await to_thread.run_sync(lambda: tree.commit_all(message))
 
     async def _check(self, loop: Loop, step: Step) -> tuple[Loop, dict[str, Any]]:
         tree = self._worktree(loop)
@@ -470,7 +474,7 @@ class Runner:
         folder = tree.path.with_name("fresh" if tree.path.name == "final" else "final")
         commit, source = loop.head or loop.base or "HEAD", Path(loop.directory)
         context = tree.fresh_checkout(commit, folder, source=source, copies=loop.copies)
-        await _on_thread(context.__enter__)
+        await to_thread.run_sync(context.__enter__)
         try:
             if loop.setup is not None:
                 ran = await self._run(replace(loop, sandbox=SandboxMode.OFF.value), (loop.setup,), folder)
@@ -479,7 +483,7 @@ class Runner:
             return _outcome(await self._run(loop, loop.commands, folder))
         finally:
             with anyio.CancelScope(shield=True):
-                await _on_thread(lambda: context.__exit__(None, None, None))
+                await to_thread.run_sync(lambda: context.__exit__(None, None, None))
 
     def _finish(self, loop: Loop) -> dict[str, Any]:
         if loop.place is Place.IN_PLACE:
@@ -498,7 +502,7 @@ class Runner:
         if loop.sandbox == SandboxMode.OFF:
             ran = await run_all(commands, folder, environment=no_push_environment(), on_start=self._note_run)
         else:
-            common = await _on_thread(lambda: find_repository(Path(loop.directory)).common)
+            common = await to_thread.run_sync(lambda: find_repository(Path(loop.directory)).common)
             sandbox = self._sandbox(loop, folder, common)
             try:
                 ran = await run_all(
@@ -510,11 +514,11 @@ class Runner:
                 )
             finally:
                 with anyio.CancelScope(shield=True):
-                    await _on_thread(lambda: remove_containers(sandbox.engine, loop.id))
+                    await to_thread.run_sync(lambda: remove_containers(sandbox.engine, loop.id))
         return replace(ran, output=redact(ran.output)[0])
 
     async def _note_run(self, group: ProcessId) -> None:
-        await _on_thread(lambda: self._held.note_run(group))
+        await to_thread.run_sync(lambda: self._held.note_run(group))
 
     def _findings(self, loop: Loop) -> list[Finding]:
         return list(Findings(self.store.kv, loop.project, loop.branch).open()) if loop.branch else []
@@ -525,7 +529,7 @@ class Runner:
 
     async def _write(self, loop: Loop, step: Step | None = None, *, why: str | None = None) -> Loop:
         at = clock.now()
-        return await _on_thread(lambda: self._held.write(loop, step, why=why, at=at))
+        return await to_thread.run_sync(lambda: self._held.write(loop, step, why=why, at=at))
 
 
 def _describe_lost(lost: Sequence[str], step: Step, folder: Path) -> str:
@@ -538,7 +542,3 @@ def _describe_lost(lost: Sequence[str], step: Step, folder: Path) -> str:
 
 def _outcome(ran: Ran) -> dict[str, Any]:
     return {"exit": ran.exit, "command": ran.command, "output": ran.output[-KEPT_CHARACTERS:]}
-
-
-async def _on_thread(work: Callable[[], _T]) -> _T:
-    return await anyio.to_thread.run_sync(work)

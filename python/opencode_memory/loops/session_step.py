@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
 import anyio
-import anyio.to_thread
+from anyio import to_thread
 
 from opencode_memory.hosts.opencode.contract import AUDIT_AGENT, LOOP_TITLE
 from opencode_memory.loops.documents import event_change, session_change
@@ -278,13 +278,13 @@ class SessionStep:
         why = f"OpenCode has no model {one_line(model, _MODEL_BYTES)}, so its default is used"
         _log.warning("loop %s: %s", self.loop.id, why)
         event = event_change(self.loop, why, at=clock.now())
-        self.step = await self._on_thread(
+        self.step = await to_thread.run_sync(
             lambda: self.lease.write_step(self.step, project=self.loop.project, also=[event])
         )
 
     async def _require_verdict(self, turn: Turn) -> Turn:
         """Ask an auditor once for the verdict that it has not given."""
-        if self.step.asked_again or await self._on_thread(lambda: self.loops.reported(self.step)) is not None:
+        if self.step.asked_again or await to_thread.run_sync(lambda: self.loops.reported(self.step)) is not None:
             return turn
         await self._save(_with_new_message(replace(self.step, asked_again=True)))
         self.is_at_work = False
@@ -353,11 +353,7 @@ class SessionStep:
     async def _save(self, step: Step, *, also: bool = False) -> None:
         more = (session_change(step.session, step),) if also and step.session is not None else ()
         project = self.loop.project
-        self.step = await self._on_thread(lambda: self.lease.write_step(step, project=project, also=more))
-
-    @staticmethod
-    async def _on_thread(work: Callable[[], Any]) -> Any:
-        return await anyio.to_thread.run_sync(work)
+        self.step = await to_thread.run_sync(lambda: self.lease.write_step(step, project=project, also=more))
 
 
 def _with_new_message(step: Step) -> Step:
