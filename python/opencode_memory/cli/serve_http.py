@@ -69,9 +69,7 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest, *, on_comp
     def ready() -> None:
         if with_worker:
             supervisor.start()
-        run.out.note(f"opencode-memory serves http://{config.server.host}:{port}/mcp from {config.data_dir}")
-        if (found := find_incumbent(config.environment)) is not None:
-            run.out.note(explain_incumbent(found, port=port))
+        _announce(run, config, port)
 
     # The worker embeds and indexes, so that this process stays responsive to its clients.
     with (
@@ -80,12 +78,11 @@ def serve_all(run: Invocation, config: Config, request: ServeRequest, *, on_comp
         nullcontext() if is_read_only else hold_record(config.data_dir, _describe_server(config, port, request)),
         run.open_unbound_store(actor="agent", background=False) as store,
     ):
-        if with_worker:
-            background = _make_background(supervisor, is_detached=request.detached)
-        else:
-            background = Background(
-                describe=lambda: "none, the store is read-only" if is_read_only else "left to others"
-            )
+        background = (
+            _make_background(supervisor, is_detached=request.detached)
+            if with_worker
+            else _describe_none(is_read_only=is_read_only)
+        )
         state = ServerState(store, config, metrics, background, operations=_operations(config))
         with warming.running(state):
             from opencode_memory.server.http import serve_http  # noqa: PLC0415  loads for long, so the model loads beside it
@@ -137,6 +134,18 @@ def _make_background(supervisor: Supervisor, *, is_detached: bool) -> Background
         return Background(supervisor.describe, supervisor.problems, supervisor.wake)
     # The server that a plugin started learns while a plugin is connected.
     return Background(supervisor.describe, supervisor.problems, supervisor.wake, supervisor.let_learn)
+
+
+def _describe_none(*, is_read_only: bool) -> Background:
+    """Return the background of a server without a worker."""
+    return Background(describe=lambda: "none, the store is read-only" if is_read_only else "left to others")
+
+
+def _announce(run: Invocation, config: Config, port: int) -> None:
+    """Say that the server is ready, and name an installation of the predecessor."""
+    run.out.note(f"opencode-memory serves http://{config.server.host}:{port}/mcp from {config.data_dir}")
+    if (found := find_incumbent(config.environment)) is not None:
+        run.out.note(explain_incumbent(found, port=port))
 
 
 def _operations(config: Config) -> dict[str, Operation]:

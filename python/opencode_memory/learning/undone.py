@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +22,7 @@ from opencode_memory.store.learning_state import Batch
 
 if TYPE_CHECKING:
     from opencode_memory.learning.extraction.events import UndoneMessages
+    from opencode_memory.models import Memory
     from opencode_memory.store.memory_store import MemoryStore
 
 _MOST_STEPS: Final = 100
@@ -76,11 +77,10 @@ def _note(
         for memory, operation in list_stored(store, session, state.removed, since=since)
         if (memory.id, operation) not in kept
     ]
-    writers = _name_writers(state)
     active = [(memory.id, operation) for memory, operation in found]
     active += [
         change
-        for change, message in writers.items()
+        for change, message in _name_writers(state).items()
         if change not in kept
         and change not in active
         and (message in state.removed or is_undone(message, since))
@@ -99,28 +99,31 @@ def _note(
     )
     state = replace(state, taken=tuple(dict.fromkeys((*state.taken, *active))))
     if state != before or gone:
-        # A reader that has read the messages before must not process them any more.
-        names = [name_message(session, message) for message in state.removed]
-        # A process may have died before it took the memories back. The next note must not count them down again.
-        forms: dict[str, list[object]] = {}
-        for memory in gone:
-            name = f"unseen:{session}:{memory.source.message}"
-            forms.setdefault(name, []).append(memory.metadata.get("seen_as"))
-        names += forms
-        known = store.learning.are_processed(names)
-        fresh = [name for name, is_known in zip(names, known, strict=True) if not is_known]
-        store.learning.write(
-            Batch(
-                session=session,
-                version=version,
-                state=state.trim().to_json(),
-                processed=fresh,
-                sightings=[
-                    (project, form, -1) for name in fresh for form in forms.get(name, ()) if isinstance(form, str)
-                ],
-            )
-        )
+        store.learning.write(_forget(store, session, version, state, gone, project))
     return state, active
+
+
+def _forget(
+    store: MemoryStore, session: str, version: int, state: SessionState, gone: Iterable[Memory], project: str | None
+) -> Batch:
+    """Return the batch that forgets removed messages, and counts down the sightings of their statements."""
+    # A reader that has read the messages before must not process them any more.
+    names = [name_message(session, message) for message in state.removed]
+    # A process may have died before it took the memories back. The next note must not count them down again.
+    forms: dict[str, list[object]] = {}
+    for memory in gone:
+        name = f"unseen:{session}:{memory.source.message}"
+        forms.setdefault(name, []).append(memory.metadata.get("seen_as"))
+    names += forms
+    known = store.learning.are_processed(names)
+    fresh = [name for name, is_known in zip(names, known, strict=True) if not is_known]
+    return Batch(
+        session=session,
+        version=version,
+        state=state.trim().to_json(),
+        processed=fresh,
+        sightings=[(project, form, -1) for name in fresh for form in forms.get(name, ()) if isinstance(form, str)],
+    )
 
 
 def _settle(store: MemoryStore, session: str, state: SessionState) -> None:

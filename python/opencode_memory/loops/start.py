@@ -26,7 +26,7 @@ from opencode_memory.loops.records import Loops, name_of
 from opencode_memory.loops.retention import forget_damaged
 from opencode_memory.loops.transition import reached_limit, rest, resume
 from opencode_memory.loops.worktree import BRANCHES, Repository, find_repository
-from opencode_memory.plans import Approval, Mode, Plan, Plans, read_plan
+from opencode_memory.plans import Approval, Mode, Plan, Plans, PlanText, read_plan
 from opencode_memory.platform import system
 from opencode_memory.store.documents import Change, Damaged
 
@@ -113,8 +113,7 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
         ConflictError: The plan is not submitted or was approved in another way, or another loop works in the folder.
     """
     _refuse_disabled(config)
-    settings = config.loop
-    loops, plans, chosen = Loops(store), Plans(store, plan.project), wish.options
+    loops, plans = Loops(store), Plans(store, plan.project)
     mode = Mode.LOOP_HERE if wish.in_place else Mode.LOOP
     if plan.approval is not None and plan.approval.loop is not None and plan.approval.mode is mode:
         return loops.get(plan.approval.loop)
@@ -122,10 +121,25 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
     folder = store.documents.get(FOLDER, folder_name(str(repository.folder)))
     # Again, because another process may have started a loop before the version was read.
     _refuse_second(store, wish, repository)
-    read = read_plan(plans.text(plan))
+    loop = _build_loop(loops.new_id(), plan, read_plan(plans.text(plan)), wish, repository, config=config, at=at)
+    # Of two processes that start loops in one folder at once, the slower one finds another version.
+    also = [folder_change(loop, 0 if folder is None else folder.version)] if wish.in_place else []
+    try:
+        _approve(store, plan, loop, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also)
+    except ConflictError:
+        _refuse_second(store, wish, repository)
+        raise
+    return loops.get(loop.id)
+
+
+def _build_loop(
+    id: str, plan: Plan, read: PlanText, wish: Wish, repository: Repository, *, config: Config, at: datetime
+) -> Loop:
+    """Build the loop of a plan from the user's wish and the configuration."""
+    settings, chosen = config.loop, wish.options
     most = settings.max_iterations or max(settings.default_iterations, _ITERATIONS_OF_A_SECTION * len(read.sections))
-    loop = Loop(
-        id=loops.new_id(),
+    return Loop(
+        id=id,
         name="",  # ``_approve`` gives it one that no other loop has.
         project=plan.project,
         plan=plan.id,
@@ -156,14 +170,6 @@ def start_loop(store: MemoryStore, plan: Plan, wish: Wish, *, config: Config, at
         options=chosen,
         base=repository.head,
     )
-    # Of two processes that start loops in one folder at once, the slower one finds another version.
-    also = [folder_change(loop, 0 if folder is None else folder.version)] if wish.in_place else []
-    try:
-        _approve(store, plan, loop, Approval(mode=mode, at=at, by=wish.by, loop=loop.id), also)
-    except ConflictError:
-        _refuse_second(store, wish, repository)
-        raise
-    return loops.get(loop.id)
 
 
 def _approve(store: MemoryStore, plan: Plan, loop: Loop, approval: Approval, also: list[Change]) -> None:

@@ -319,17 +319,7 @@ class _Ingest:
 
     def finish(self, *, dry_run: bool) -> IngestReport:
         """Move memories, write the sections that were held back, and archive memories whose section is gone."""
-        matched = find_moved(
-            self._held, self._index, self._known, has_left=self._has_left, is_present=self.tally.present.__contains__
-        )
-        edited = find_edited(
-            self._store,
-            [memory for memory in self._held if memory.topic not in self._rejected],
-            matched,
-            self._known,
-            has_left=self._has_left,
-            present=self.tally.present,
-        )
+        matched, edited = self._match()
         # The edited ones are moved first: the others are found by their texts, also if this ingest ends early.
         moves = [
             *list_moves(self._held, edited),
@@ -344,12 +334,7 @@ class _Ingest:
             self._count_write(memory, moving)
         edits = {topic for topic, known in edited.items() if known.status is Status.ACTIVE}
         self.tally.updated += len(edits)
-        gone = [
-            one
-            for known in self._known.values()
-            if known.topic not in moving and self._is_gone(known)
-            for one in (known, *known.waiting)
-        ]
+        gone = self._list_gone(moving)
         there = [True] * len(moves)
         if not dry_run:
             self._archive(gone)
@@ -378,6 +363,30 @@ class _Ingest:
             archived=len(gone),
             skipped=tuple(self.tally.skipped),
         )
+
+    def _match(self) -> tuple[dict[str, Known], dict[str, Known]]:
+        """Return the memories of held sections that were moved, and those that were also edited; by the new topic."""
+        matched = find_moved(
+            self._held, self._index, self._known, has_left=self._has_left, is_present=self.tally.present.__contains__
+        )
+        edited = find_edited(
+            self._store,
+            [memory for memory in self._held if memory.topic not in self._rejected],
+            matched,
+            self._known,
+            has_left=self._has_left,
+            present=self.tally.present,
+        )
+        return matched, edited
+
+    def _list_gone(self, moving: Collection[str]) -> list[Known]:
+        """Return the memories whose section is gone, without those whose topic moves."""
+        return [
+            memory
+            for known in self._known.values()
+            if known.topic not in moving and self._is_gone(known)
+            for memory in (known, *known.waiting)
+        ]
 
     def _list_held(self, matched: Collection[str]) -> Iterator[NewMemory]:
         """Yield sections that were not moved, without those whose memory the user has deleted at another place."""
