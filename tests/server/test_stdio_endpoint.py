@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from starlette.websockets import WebSocketDisconnect
+from starlette.websockets import WebSocket
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
@@ -92,24 +92,22 @@ def test_process_without_the_token_is_refused(server: Resident) -> None:
         open_socket(server, token="wrong")
 
 
-class OneMessage:
-    """The server's side of a socket whose client sends one message and disconnects."""
+def socket_of(left: list[str]) -> WebSocket:
+    """Return the server's side of a socket whose client sends some texts, reads nothing, and disconnects."""
 
-    def __init__(self, message: str) -> None:
-        self.scope = {"headers": [(b"authorization", f"Bearer {TOKEN}".encode())]}
-        self._messages = [message]
+    async def receive() -> dict[str, Any]:
+        if not connected:
+            connected.append(True)
+            return {"type": "websocket.connect"}
+        return {"type": "websocket.receive", "text": left.pop(0)} if left else {"type": "websocket.disconnect"}
 
-    async def accept(self) -> None:
-        """Accept the client."""
+    async def send(message: Any) -> None:
+        if message["type"] == "websocket.send":
+            raise ConnectionResetError
 
-    async def receive_text(self) -> str:
-        """Return the message; afterwards the client is gone."""
-        if not self._messages:
-            raise WebSocketDisconnect
-        return self._messages.pop()
-
-    async def send_text(self, text: str) -> None:
-        """Send nothing."""
+    connected: list[bool] = []
+    scope = {"type": "websocket", "headers": [(b"authorization", f"Bearer {TOKEN}".encode())]}
+    return WebSocket(scope, receive, send)
 
 
 def test_client_that_comes_while_the_sdk_is_imported_waits(
@@ -130,6 +128,17 @@ def test_client_that_comes_while_the_sdk_is_imported_waits(
 
     monkeypatch.setattr(stdio_endpoint, "_load", load)
     endpoint = StdioEndpoint(world.state, token=TOKEN, on_refused=steps.append, wait_for_sdk=wait_for_sdk)
-    socket: Any = OneMessage(greeting(world, tmp_path))
-    anyio.run(endpoint.serve, socket)
+    anyio.run(endpoint.serve, socket_of([greeting(world, tmp_path)]))
     assert steps == ["the server has imported the SDK", "a thread imports the rest", "the client is served"]
+
+
+def test_requests_before_the_end_are_carried_out_after_an_answer_that_could_not_be_sent(
+    world: World, tmp_path: Path
+) -> None:
+    async def wait_for_sdk() -> bool:
+        return True
+
+    endpoint = StdioEndpoint(world.state, token=TOKEN, on_refused=print, wait_for_sdk=wait_for_sdk)
+    left = [greeting(world, tmp_path), *(json.dumps({"jsonrpc": "2.0", "id": id_, "method": "ping"}) for id_ in (1, 2))]
+    anyio.run(endpoint.serve, socket_of(left))
+    assert left == []

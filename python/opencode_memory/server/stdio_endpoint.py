@@ -77,7 +77,7 @@ class StdioEndpoint:
                 await socket.close(_DECLINED, "this server cannot do it for the process")
             return
         serve_client = await anyio.to_thread.run_sync(_load)
-        await socket.send_text(ACCEPTED)
+        await client.write(ACCEPTED)
         self._clients.add(client)
         try:
             await serve_client(self._state, folder, client)
@@ -115,12 +115,9 @@ class _Client:
 
     async def lines(self) -> AsyncIterator[str]:
         """Yield the messages of the client until it disconnects."""
-        while True:
-            try:
-                line = await self._socket.receive_text()
-            except (WebSocketDisconnect, KeyError):
-                # The process has ended, or it sends bytes, which it never does.
-                return
+        # After an answer that could not be sent, ``receive_text`` would raise. The text is None when the process has
+        # ended, or sends bytes, which it never does.
+        while (line := (await self._socket.receive()).get("text")) is not None:
             if _has(line, method=True):
                 if self._is_leaving:
                     continue
