@@ -134,8 +134,8 @@ def test_damaged_loop_is_named_and_can_be_removed(cli: CommandLine, store: Memor
     body = {"state": "dreaming"}
     store.documents.write([Change(kind="loop", name="dddddddd", expected=0, body=body, project=loop.project)])
     hint = (
-        "`opencode-memory backup restore` brings back the records of a backup; `opencode-memory loop cancel dddddddd`"
-        " removes this record, and keeps branch and folder"
+        "`opencode-memory backup restore` brings back the records of a backup; `opencode-memory loop cancel dddddddd -p"
+        f" {loop.project}` removes this record, and keeps branch and folder"
     )
     [(level, text, found_hint)] = found(cli)
     assert (level, found_hint) == ("problem", hint)
@@ -147,7 +147,7 @@ def test_damaged_loop_is_named_and_can_be_removed(cli: CommandLine, store: Memor
     assert cli.ok("loop", "list", "--json").json["damaged"] == ["dddddddd"]
     refused = cli("loop", "show", "dddddddd")
     assert (refused.code, "is damaged" in refused.err, hint in refused.err) == (2, True, True)
-    cli.ok("loop", "cancel", "dddddddd", "--yes")
+    cli.ok("loop", "cancel", "dddddddd", "-p", str(loop.project), "-C", "/", "--yes")
     assert [loop.name for loop in Loops(store).list_all()] == ["parser"]
     assert found(cli) == [("ok", "1 loop at work, 0 ended", None)]
 
@@ -166,7 +166,7 @@ def test_damaged_plan_is_named_and_gets_a_new_record(cli: CommandLine, store: Me
     plan = Plans(store, loop.project).write_submitted(PLAN, at=clock.now())
     body = {"status": "dreaming"}
     store.documents.write([Change(kind="plan", name=plan.id, expected=plan.revision, body=body)])
-    hint = f"`opencode-memory plan edit {plan.id}` makes a new draft of its newest text"
+    hint = f"`opencode-memory plan edit {plan.id} -p {loop.project}` makes a new draft of its newest text"
     [(level, text, found_hint)] = found(cli, "plans")
     assert (level, found_hint) == ("problem", hint)
     assert text.startswith(f"the plan {plan.id} is damaged: ")
@@ -180,9 +180,16 @@ def test_damaged_plan_is_named_and_gets_a_new_record(cli: CommandLine, store: Me
 
 
 def test_damaged_step_is_named_by_doctor_verify_and_export(cli: CommandLine, store: MemoryStore) -> None:
-    step = Change(kind="loop-step", name="dddddddd/000001", expected=0, body={"kind": "dream"})
+    step = Change(kind="loop-step", name="dddddddd/000001", expected=0, body={"kind": "dream"}, project="app")
     store.documents.write([step])
     [damaged] = found(cli)
+    exported = cli.ok("export", "-o", str(cli.folder / "all.json"))
+    problem = "the loop-step dddddddd/000001 is damaged: kind: "
+    assert exported.err.startswith(problem)
+    assert problem in cli("export", "-o", str(cli.folder / "all.json"), "--json").json["refused"][0]
+    refused = cli("import", str(cli.folder / "all.json"), "--data-dir", str(cli.folder / "new"))
+    assert "loop-step 'dddddddd/000001': kind: " in refused.err
+    assert cli.ok("export", "-o", str(cli.folder / "app.json"), "-p", "another").err.count("damaged") == 0
     assert damaged[0] == "problem"
     assert damaged[1].startswith("the loop-step dddddddd/000001 is damaged: ")
     store.close()

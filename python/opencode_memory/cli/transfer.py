@@ -65,6 +65,10 @@ def write(run: Invocation, request: ExportRequest) -> None:
     """Write an export and print its counts."""
     with run.open_store() as store:
         report = export_memories(store, request.file or sys.stdout, format=request.format, project=run.given.project)
+    for problem in report.refused:
+        run.out.note(
+            f"{problem}; no import accepts this export before the record is repaired, see `opencode-memory doctor`"
+        )
     if request.file is None:
         return
     if run.out.as_json:

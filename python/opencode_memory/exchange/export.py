@@ -14,13 +14,14 @@ from opencode_memory.config.paths import EXPORTS
 from opencode_memory.errors import InvalidInputError, OpencodeMemoryError, StorageError
 from opencode_memory.exchange import markdown, native_json
 from opencode_memory.exchange.formats import EXPORT_FORMATS, check_format
-from opencode_memory.exchange.plans_and_loops import EXPORTED
+from opencode_memory.exchange.plans_and_loops import EXPORTED, find_refused
 from opencode_memory.exchange.results import ExportReport
 from opencode_memory.files.atomic import open_atomically, remove_leftovers
 from opencode_memory.models import Category, Memory, Scope, ScopeKind, Status
 from opencode_memory.store import arguments
 from opencode_memory.store.pages import list_all
 from opencode_memory.store.reserved_keys import is_reserved
+from opencode_memory.store.rows import RowFilter
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
 from opencode_memory.text.suggest import did_you_mean
@@ -77,7 +78,9 @@ def export_memories(
             counts = native_json.write(_rows(store, chosen, with_own_state=with_own_state), out, at=clock.now())
         else:
             counts = {"memory": markdown.write(_groups(store, chosen), out, at=clock.now())}
-    return ExportReport(format=format, counts=counts)
+    refused = find_refused(store) if counts.get("document") else ()
+    problems = tuple(record.problem for record in refused if chosen.takes_document(record.document.project))
+    return ExportReport(format=format, counts=counts, refused=problems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +91,11 @@ class _Selection:
     scope: str | None
     categories: Sequence[str] | None
     since_ms: int | None
+
+    def takes_document(self, project: str | None) -> bool:
+        """Return whether the export has the plans and loops of a project."""
+        categories = None if self.categories is None else frozenset(self.categories)
+        return RowFilter(self.project, categories, self.since_ms, self.scope).accepts("document", {"project": project})
 
     def check(self) -> None:
         """Refuse a scope or a category that does not exist."""

@@ -72,6 +72,12 @@ def find_damaged_parts(store: MemoryStore) -> Iterator[Damaged]:
             yield from sort_out(store.documents.list(kind), read)[1]
 
 
+def find_refused(store: MemoryStore) -> Iterator[Damaged]:
+    """Yield the records of an export that no import accepts, because they cannot be read."""
+    for kind, read in _READERS.items():
+        yield from sort_out(store.documents.list(kind), read)[1]
+
+
 def _find_problem(document: Document, read: Callable[[Document], object]) -> tuple[str, str] | None:
     """Return the first field that cannot be read, and a sentence about it. Return None if all can be read."""
     from pydantic import ValidationError  # noqa: PLC0415  only plans and loops need it

@@ -13,10 +13,12 @@ class ExportReport:
     Attributes:
         format: Name of the format.
         counts: Number of rows by kind (``memory``, ``link`` …).
+        refused: Damaged records of plans and loops, and their problems. No import accepts the file because of them.
     """
 
     format: str
     counts: Mapping[str, int]
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

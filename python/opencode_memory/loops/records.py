@@ -338,7 +338,8 @@ def describe_removal(document: Document) -> str:
     """Return what the user can do about a damaged loop."""
     return (
         "`opencode-memory backup restore` brings back the records of a backup;"
-        f" `opencode-memory loop cancel {document.name}` removes this record, and keeps branch and folder"
+        f" `opencode-memory loop cancel {document.name}{document.project_option}` removes this record,"
+        " and keeps branch and folder"
     )
 
 

@@ -398,7 +398,7 @@ def to_plan(document: Document) -> Plan:
 
 def describe_rescue(document: Document) -> str:
     """Return what the user can do about a damaged plan."""
-    return f"`opencode-memory plan edit {document.name}` makes a new draft of its newest text"
+    return f"`opencode-memory plan edit {document.name}{document.project_option}` makes a new draft of its newest text"
 
 
 def to_version(document: Document) -> PlanVersion:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -57,6 +58,11 @@ class Document:
             return json.loads(self.text)
         except (ValueError, RecursionError) as error:
             raise CorruptStoreError(f"the {self.kind} {self.name} is damaged: its record is no JSON") from error
+
+    @property
+    def project_option(self) -> str:
+        """The option of commands that names its project, after a space; empty if it has none."""
+        return "" if self.project is None else f" -p {shlex.quote(self.project)}"
 
     def read(self, convert: Callable[[Document], _T]) -> _T:
         """Convert the document to what it describes.
