@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from opencode_memory.errors import BusyError
+from opencode_memory.errors import BusyError, StorageError
 from opencode_memory.hosts.opencode.contract import DIGEST_AGENT
 from opencode_memory.learning.digest.queue import DigestQueue, Due, Entry
 from opencode_memory.learning.extraction.events import SessionInfo
@@ -266,15 +266,16 @@ def test_messages_of_the_child_do_not_end_its_digest(tmp_path: Path) -> None:
         until(lambda: stored(world) != [])
 
 
-def test_store_that_is_busy_when_the_lease_is_renewed_does_not_end_the_digest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [BusyError("another process writes"), StorageError("the disk is full")])
+def test_store_that_refuses_a_renewal_of_the_lease_does_not_end_the_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     renewed: list[Due] = []
 
     def renew(_: DigestQueue, due: Due, *, lease_seconds: float) -> None:
         renewed.append(due)
         if len(renewed) == 1:
-            raise BusyError("another process writes")
+            raise error
 
     for name in ("_LEASE_SECONDS", "_LEAST_LEASE_SECONDS"):
         monkeypatch.setattr(digest_runner, name, 0.02)

@@ -19,7 +19,7 @@ import anyio
 import anyio.to_thread
 
 from opencode_memory.config.sections import Digest
-from opencode_memory.errors import BusyError, OpencodeMemoryError
+from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.feed.messages import read_message
 from opencode_memory.learning.digest.budget import BudgetExceeded, Charge, DailyBudget, StoredUsage
 from opencode_memory.learning.digest.errors import DigestError
@@ -263,10 +263,11 @@ class DigestRunner:
             await anyio.sleep(self._lease_seconds / 3)
             try:
                 await self._on_thread(partial(self._queue.renew, due, lease_seconds=self._lease_seconds))
-            except BusyError:
-                continue  # The lease lasts for two more attempts.
             except ClaimLostError:
                 digest.cancel()
+            except OpencodeMemoryError as error:
+                # For example on a full disk. The lease lasts for two more attempts.
+                _log.info("the lease of session %s is not renewed: %s", due.info.id, error)
 
     def _load_digester(self) -> Digester:
         if self._digester is None:
