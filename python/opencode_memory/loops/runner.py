@@ -252,10 +252,8 @@ class Runner:
     ) -> str:
         if not kind.asks_model:
             return ""
-        plan, lines = (
-            await to_thread.run_sync(lambda: self._read_plan(loop)),
-            [finding.line_of_text for finding in findings],
-        )
+        plan = await to_thread.run_sync(lambda: self._read_plan(loop))
+        lines = [finding.line_of_text for finding in findings]
         if kind is StepKind.CODE:
             earlier = (
                 await to_thread.run_sync(lambda: describe_earlier(self.store, loop)) if loop.iteration <= 1 else ()
