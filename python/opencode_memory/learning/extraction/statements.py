@@ -17,7 +17,6 @@ from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGE
 from opencode_memory.learning.extraction.choices import find_choice
 from opencode_memory.learning.extraction.clauses import cut_task, separate_announcements
 from opencode_memory.learning.extraction.corrections import find_correction
-from opencode_memory.learning.extraction.gate.explicit_orders import find_explicit_order
 from opencode_memory.learning.extraction.gate.judge import judge
 from opencode_memory.learning.extraction.gate.language import is_english
 from opencode_memory.learning.extraction.gate.verdict import Verdict
@@ -27,6 +26,7 @@ from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED
 from opencode_memory.learning.extraction.languages.lasting_statements import find_lasting_statements
 from opencode_memory.learning.extraction.languages.lasting_statements import is_retraction as is_retraction_elsewhere
 from opencode_memory.learning.extraction.languages.recognition import recognise
+from opencode_memory.learning.extraction.retractions import read_remark
 from opencode_memory.learning.extraction.scope import is_for_all_projects
 from opencode_memory.learning.extraction.sentences import Sentence, is_question, split_sentences
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
@@ -110,17 +110,16 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     retracted: set[int] = set()
     for sentence in sentences:
         withdrawn = _find_withdrawn(sentence)
-        if withdrawn is None and exclusions.is_retraction(sentence):
-            ordered = _find_order(sentence)
-            if ordered is None or _retracts_before(ordered, sentence):
-                retracted.add(sentence.number - 1)
-                found = [finding for finding in found if finding.number < sentence.number - _NEAR]
-            if ordered is None:
-                retracted.add(sentence.number)
-                continue
+        remark = read_remark(sentence)
+        if withdrawn is None and remark.retracts_sentence:
+            retracted.add(sentence.number - 1)
+            found = [finding for finding in found if finding.number < sentence.number - _NEAR]
+        if withdrawn is None and remark.statement is None:
+            retracted.add(sentence.number)
+            continue
         if withdrawn is not None:
             found = [finding for finding in found if not withdrawn.may_withdraw(finding.candidate.content)]
-        before_it, found = found, _add(found, sentence, sentences, before.action)
+        before_it, found = found, _add(found, remark.statement or sentence, sentences, before.action)
         if withdrawn is not None and found == before_it:
             found = [*found, _Found(sentence.number, withdrawn, frozenset({sentence.number}))]
     requested = _find_requested(sentences)
@@ -133,9 +132,8 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
 def is_retraction(message: str) -> bool:
     """Return whether a message begins by retracting the one before it, for example "wait. no. forget it"."""
     for sentence in split_sentences(message[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]:
-        # "Wait, no, please remember that …" answers the agent.
-        is_order = _find_order(sentence) is not None
-        if not is_order and (exclusions.is_retraction(sentence) or is_retraction_elsewhere(sentence.text)):
+        remark = read_remark(sentence)
+        if remark.retracts_message or is_retraction_elsewhere(sentence.text):
             return True
         if len(sentence.text.split()) > _LONGEST_INTERJECTION:
             return False
@@ -162,23 +160,6 @@ def is_role_play(message: str, *, before: bool) -> bool:
     if before and _STOPS_PLAYING.search(message):
         return False
     return before or bool(_PLAYS.search(message[:200]))
-
-
-def _find_order(sentence: Sentence) -> Verdict | None:
-    """Return what a sentence orders to remember, if it does, also behind "wait, no"."""
-    return find_explicit_order(_plain(sentence))
-
-
-def _retracts_before(ordered: Verdict, sentence: Sentence) -> bool:
-    """Return whether a sentence that orders to remember a statement retracts the sentence before, as in "wait, no, …"."""
-    if ordered.refers_back:
-        return False
-    announcement, _, _ = _plain(sentence).partition(ordered.text)
-    return exclusions.is_retraction(replace(sentence, text=announcement))
-
-
-def _plain(sentence: Sentence) -> str:
-    return sentence.text.replace("’", "'")
 
 
 def _find_in(prose: str, cues: Cues) -> tuple[Candidate, ...]:

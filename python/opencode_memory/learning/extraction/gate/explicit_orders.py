@@ -72,9 +72,7 @@ RULE: Final = "ordered to remember"
 
 def find_explicit_order(sentence: str) -> Verdict | None:
     """Return what a sentence orders to remember, if it does."""
-    said = (
-        _RULED.search(sentence) or _SAYS.search(sentence) or _REMEMBER_TO.search(sentence) or _REMINDS.search(sentence)
-    )
+    said = _find_content(sentence)
     if said is not None and (verdict := _judge_content(said)) is not None:
         return verdict
     if not _POINTS_BACK.search(sentence):
@@ -85,6 +83,22 @@ def find_explicit_order(sentence: str) -> Verdict | None:
         text=sentence,
         confidence=_CONFIDENCE,
         refers_back=True,
+    )
+
+
+def find_announcement(sentence: str) -> str | None:
+    """Return the words by which a sentence announces what is to be remembered, whether or not that lasts.
+
+    >>> find_announcement("Please remember that you should ignore this warning.")
+    'Please remember that '
+    """
+    said = _find_content(sentence)
+    return None if said is None or said.lastgroup is None else sentence[: said.start(said.lastgroup)]
+
+
+def _find_content(sentence: str) -> re.Match[str] | None:
+    return (
+        _RULED.search(sentence) or _SAYS.search(sentence) or _REMEMBER_TO.search(sentence) or _REMINDS.search(sentence)
     )
 
 
