@@ -111,6 +111,83 @@ def test_category_follows_the_form(text: str, category: Category) -> None:
     assert found.category is category
 
 
+ORDERS = {
+    "de": [
+        "merk dir bitte, dass {}",
+        "Merk dir: {}",
+        "Merk dir das bitte: {}",
+        "Bitte, merk dir, dass {}",
+        "Merken Sie sich bitte, dass {}",
+        "denk bitte daran, dass {}",
+        "Denk bitte immer dran: {}",
+        "Vergiss bitte nicht, dass {}",
+        "Notiere dir bitte: {}",
+        "Behalte bitte im Kopf, dass {}",
+    ],
+    "fr": [
+        "Retiens, s'il te plaît, que {}",
+        "Retiens bien stp : {}",
+        "Retiens ceci : {}",
+        "S'il vous plaît, retenez que {}",
+        "N'oublie pas, s’il te plaît, que {}",
+        "N'oubliez jamais que {}",
+        "Garde bien en tête que {}",
+        "Veuillez retenir que {}",
+    ],
+    "es": [
+        "Recuerda, por favor, que {}",
+        "Recuerda por favor: {}",
+        "Recuerda esto: {}",
+        "Recuerde que {}",
+        "No olvides nunca que {}",
+        "Acuérdate, por favor, de que {}",
+    ],
+    "pt": [
+        "Lembre-se, por favor, de que {}",
+        "Lembre-se por favor: {}",
+        "Lembre-se disto: {}",
+        "Não esqueça, por favor, que {}",
+        "Não se esqueça nunca de que {}",
+    ],
+    "zh": ["请你记住，{}", "请务必记住：{}", "麻烦记住：{}", "请帮我记住，{}", "记住这一点：{}", "千万别忘了，{}"],
+    "ja": ["{}と必ず覚えておいてくださいね。", "{}ことを忘れないようにしてください。", "覚えておいてください：{}"],
+}
+SAID = {
+    "de": "die Schlüssel liegen in Vault.",
+    "fr": "les clés sont dans Vault.",
+    "es": "la API corre en el puerto 8080.",
+    "pt": "a API roda na porta 8080.",
+    "zh": "我们使用 pnpm。",
+    "ja": "本番のデータベースはPostgresだ",
+}
+
+
+@pytest.mark.parametrize(("code", "order"), [(code, order) for code, orders in ORDERS.items() for order in orders])
+def test_polite_order_to_remember_states_only_what_is_to_be_remembered(code: str, order: str) -> None:
+    [found] = extract(order.format(SAID[code]))
+    assert found.content == SAID[code]
+    assert found.rule == "ordered to remember"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Denk bitte daran, die Tests auszuführen.",
+        "Merk dir bitte, wo die Datei liegt.",
+        "Merk dir bitte, dass der Server heute nicht läuft.",
+        "Wir merken, dass die Tests langsam sind.",
+        "N'oublie pas de lancer les tests.",
+        "Retiens que pour l'instant les clés sont dans Vault.",
+        "Recuerda ejecutar las pruebas.",
+        "Lembra que a gente falou disso na semana passada.",
+        "请记住密码了吗？",
+    ],
+)
+def test_task_and_passing_remark_in_words_of_memory_state_nothing(text: str) -> None:
+    assert recognise(text)
+    assert extract(text) == ()
+
+
 def test_sentences_of_chinese_need_no_blank_between_them() -> None:
     [found] = extract("这个问题还是没有解决。以后所有提交信息都用英文写。今天先这样吧。")
     assert found.content == "以后所有提交信息都用英文写。"

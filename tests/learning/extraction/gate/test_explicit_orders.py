@@ -125,3 +125,19 @@ def test_content_of_an_order_to_remember_is_learned(text, content):
 )
 def test_memory_of_the_person_and_tasks_are_no_order_to_remember(text):
     assert learn_texts(user(text)) == []
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Remember, please, that",
+        "remember please that",
+        "Please do not forget that",
+        "Keep in mind, please, that",
+        "Kindly remember that",
+        "Please remember this:",
+        "Remember, please:",
+    ],
+)
+def test_polite_order_to_remember_is_learned(order):
+    assert learn_texts(user(f"{order} the API port is 9090.")) == ["The API port is 9090."]

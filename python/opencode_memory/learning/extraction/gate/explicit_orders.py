@@ -10,7 +10,7 @@ from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_
 from opencode_memory.models import Category
 
 _LEAD: Final = (
-    r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|then|now|can you|could you|would you|i want you to|let'?s|you should|"
+    r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|kindly|then|now|can you|could you|would you|i want you to|let'?s|you should|"
     r"you can|just|yes|good|great|important|actually|sorry|oh|hm+|hold on|wait|nope|nah|"
     r"(?:no )?no+(?:[,.:!;]|(?=\s+(?:please|pls|remember|wait)\b)))[,:!]?\s+)*"
 )
@@ -32,11 +32,13 @@ _POINTS_BACK: Final = re.compile(
     re.IGNORECASE,
 )
 _STATEMENT: Final = r"(?:that (?!time\b|day\b|one\b|when\b|thing\b)|(?=(?:we|i|all|every|each|in (?:this|our) project|this (?:project|repo))\b))"
+_POLITE: Final = r"(?:,? (?:please|pls))?"
 _SAYS: Final = re.compile(
-    rf"{_LEAD}(?:remember|memori[sz]e|don'?t forget|bear in mind|keep in mind|make a (?:mental )?note|"
+    rf"{_LEAD}(?:remember|memori[sz]e|don'?t forget|do not forget|bear in mind|keep in mind|make a (?:mental )?note|"
     r"for future reference|"
-    rf"note for (?:the future|later|yourself|next time))[,:]?\s+{_STATEMENT}(?P<said>.+)"
-    r"|^.{0,20}?\b(?:remember|note to self)\s*:\s*(?P<noted>.+)|^.{0,10}?\bfor future reference\s*[:,]\s*(?P<kept>.+)",
+    rf"note for (?:the future|later|yourself|next time)){_POLITE}[,:]?\s+{_STATEMENT}(?P<said>.+)"
+    rf"|^.{{0,20}}?\b(?:remember(?: this| the following)?{_POLITE}|note to self)\s*:\s*(?P<noted>.+)"
+    r"|^.{0,10}?\bfor future reference\s*[:,]\s*(?P<kept>.+)",
     re.IGNORECASE,
 )
 _RULED: Final = re.compile(

@@ -13,6 +13,8 @@ ENGLISH: Final = "en"
 """Known to the gate, which needs no file."""
 MEASURED: Final = frozenset({ENGLISH, "fr"})
 """Languages that were tested on real talk; learned from unless the configuration says otherwise."""
+_POLITE: Final = "<polite>"
+"""In a form that orders to remember: the place of polite words, such as "please", with or without commas."""
 _NOTHING: Final = re.compile(r"(?!)")
 
 
@@ -58,6 +60,7 @@ def read_cues() -> dict[str, Cues]:
 
 
 def _parse(code: str, file: dict[str, Any]) -> Cues:
+    polite = rf"(?:[\s,]+(?:{file['polite']})(?!\w))*" if "polite" in file else ""
     return Cues(
         code=code,
         name=file["name"],
@@ -68,7 +71,7 @@ def _parse(code: str, file: dict[str, Any]) -> Cues:
         moment=_form(file["moment"].strip()),
         everywhere=_form(file["everywhere"].strip()),
         retraction=_form(rf"(?:{file['retraction'].strip()})[\s.,!。，！]*$"),
-        remember=tuple(map(_form, file["remember"])),
+        remember=tuple(_form(form.replace(_POLITE, polite)) for form in file["remember"]),
         directive=tuple(map(_form, file["directive"])),
         convention=tuple(map(_form, file["convention"])),
     )

@@ -25,7 +25,7 @@ def find_lasting_statements(prose: str, cues: Cues) -> list[tuple[Verdict, str]]
         text = sentence.text.replace("’", "'").strip()
         if is_retraction(text):
             said = [one for one in said if one[2] < sentence.number - 1]
-        if text.endswith(("?", "？")) or len(text) > _MOST_CHARS or cues.moment.search(text):
+        if text.endswith(("?", "？")) or len(text) > _MOST_CHARS:
             continue
         if (verdict := _judge(text, cues)) is not None:
             said.append((verdict, sentence.text, sentence.number))
@@ -49,9 +49,12 @@ def _judge(sentence: str, cues: Cues) -> Verdict | None:
     for form in cues.remember:
         if (found := form.match(plain)) is not None and len(found["said"].strip()) >= _LEAST_CHARS:
             text = found["said"].strip()
+            # "Retiens ça : …" is about no moment, although "ça" mostly means one.
+            if cues.moment.search(text):
+                return None
             remembered = _categorise(text, cues) or Category.FACT
             return Verdict(category=remembered, rule=TO_REMEMBER, text=text, confidence=_CONFIDENCE)
-    category = _categorise(plain, cues)
+    category = None if cues.moment.search(sentence) else _categorise(plain, cues)
     return None if category is None else Verdict(category=category, rule="standing order", text=said)
 
 
