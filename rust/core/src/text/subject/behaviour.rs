@@ -1,8 +1,17 @@
 //! Tells a change from the behaviour of a program that the same words describe: "falls back to the old endpoint",
 //! "replaces tabs with spaces", "logs deprecated fields".
 
-use super::cues::{RETURNS, STATES, STRESSES, STRONG};
+use super::cues::{RENAMES, RETURNS, SHIFTS, STATES, STRESSES, STRONG};
 use super::words::Word;
+
+/// What a verb of change gives anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// "Renamed".
+    Name,
+    /// A place, a tool, a version, an amount or a date: "moved to", "upgraded to", "postponed".
+    Setting,
+}
 
 /// Whether a statement says clearly that something changed.
 pub(super) fn says_changed(words: &[Word]) -> bool {
@@ -11,7 +20,23 @@ pub(super) fn says_changed(words: &[Word]) -> bool {
 
 /// Whether all words by which a statement says that something changed may also only stress it.
 pub(super) fn only_stresses(words: &[Word]) -> bool {
-    STRONG.iter().filter(|phrase| has_cue(words, phrase)).all(|phrase| STRESSES.contains(phrase))
+    has_only(words, STRESSES)
+}
+
+/// What changed, if all words by which a statement says so name the same. `moves` tells whether it has a verb of a move,
+/// as in "moved the docs from A to B".
+pub(super) fn changed_part(words: &[Word], moves: bool) -> Option<Part> {
+    if !moves && !says_changed(words) {
+        None
+    } else if has_only(words, RENAMES) && words.iter().any(|word| word.text == "renamed") {
+        Some(Part::Name)
+    } else {
+        has_only(words, SHIFTS).then_some(Part::Setting)
+    }
+}
+
+fn has_only(words: &[Word], phrases: &[&[&str]]) -> bool {
+    STRONG.iter().filter(|phrase| has_cue(words, phrase)).all(|phrase| phrases.contains(phrase))
 }
 
 fn has_cue(words: &[Word], phrase: &[&str]) -> bool {

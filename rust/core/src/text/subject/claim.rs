@@ -4,7 +4,7 @@
 //! Refuses to understand grammar. A statement is a list of words with roles, found by short lists of cues.
 
 use super::super::stop_words::is_stop_word;
-use super::behaviour::{only_stresses, says_changed};
+use super::behaviour::{Part, changed_part, only_stresses, says_changed};
 use super::cues::{
     ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, FOREIGN, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS,
     SCOPE, STRONG, SUBJECT_ENDS, TASKS, TENTATIVE, WEAK, WISHES,
@@ -36,6 +36,8 @@ pub(super) struct Claim {
     pub cue: Cue,
     /// Whether words such as "actually" are all by which it says that something changed.
     pub is_stressed: bool,
+    /// What changed, if a verb such as "renamed" or "moved to" is all by which it says that something changed.
+    pub changed: Option<Part>,
     /// Whether it says that an earlier statement no longer holds.
     pub retracts: bool,
     /// Whether it reminds of an earlier statement: "do not forget".
@@ -123,6 +125,7 @@ impl Claim {
         let mut claim = Self {
             cue,
             is_stressed: !rejects_before && !moves && only_stresses(&words),
+            changed: changed_part(&words, moves).filter(|_| !rejects_before),
             retracts,
             reminds: words.iter().any(|word| word.text == REMINDS && word.role == Role::Dropped),
             adds: has(ADDS),

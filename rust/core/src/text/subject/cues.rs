@@ -63,6 +63,25 @@ pub(super) const STRONG: &[&[&str]] = &[
 ];
 /// Cues that may also only stress a statement: "the job actually needs two workers".
 pub(super) const STRESSES: &[&[&str]] = &[&["actually"], &["instead"], &["turns", "out"]];
+/// Cues that give a thing another name.
+pub(super) const RENAMES: &[&[&str]] = &[&["renamed"]];
+/// Cues that give a thing another place, version, amount or date. They leave alone how often it runs, or how fast.
+pub(super) const SHIFTS: &[&[&str]] = &[
+    &["moved", "to"],
+    &["moved", "from"],
+    &["moving", "to"],
+    &["has", "moved"],
+    &["have", "moved"],
+    &["migrated"],
+    &["bumped", "to"],
+    &["upgraded", "to"],
+    &["raised", "to"],
+    &["lowered", "to"],
+    &["postponed"],
+    &["pushed", "back"],
+];
+/// Stems of words by which a statement says what a thing is called.
+pub(super) const NAMING: &[&str] = &["brand", "call", "known", "label", "name", "renam", "titl"];
 /// Before "back to", a verb that describes what a program does.
 pub(super) const RETURNS: &[&str] = &[
     "fall",

@@ -1,11 +1,13 @@
-//! Tells a correction from another fact about the same thing, if only a word such as "actually" announces it:
-//! "the job runs nightly" is corrected by "the job actually runs hourly", not by "the job actually needs two workers".
+//! Tells a correction from another fact about the same thing, if only a word such as "actually" announces it, or a verb
+//! such as "renamed": "the job runs nightly" is corrected by "the job actually runs hourly", not by "the job actually
+//! needs two workers", nor by "the job was renamed".
 //!
 //! Refuses to understand grammar. Both statements must agree up to the words that differ, so that these words answer
 //! one question: the same preposition or the same verb stands before them.
 
+use super::behaviour::Part;
 use super::claim::{Claim, Cue};
-use super::cues::SUBJECT_ENDS;
+use super::cues::{NAMING, SUBJECT_ENDS};
 use super::places::Place;
 use super::things::VERBS;
 use super::values::{Kind, Value};
@@ -16,10 +18,25 @@ const OPEN: &[&str] = &[
     "support", "supports",
 ];
 
-/// Whether only a word such as "actually" says that something changed, and the newer statement says something else about
-/// the same thing.
+/// Whether only a word such as "actually", or a verb such as "renamed", says that something changed, and the newer
+/// statement says something else about the same thing.
 pub(super) fn is_another(newer: &Claim, older: &Claim) -> bool {
-    newer.cue == Cue::Strong && newer.is_stressed && !answer_one_question(newer, older)
+    let changes_another = newer.changed.is_some_and(|part| !gives(older, part, newer));
+    newer.cue == Cue::Strong && (changes_another || newer.is_stressed && !answer_one_question(newer, older))
+}
+
+/// Whether an older statement gives a part of the thing, which the newer one may have changed: the name, or a value or
+/// a place. "Runs nightly" gives neither.
+fn gives(older: &Claim, part: Part, newer: &Claim) -> bool {
+    match part {
+        Part::Name => older.stems.iter().any(|stem| NAMING.contains(&stem.as_str())),
+        Part::Setting => {
+            let is_own = |stem: &String| !newer.stems.contains(stem);
+            older.stems.iter().any(|stem| stem == "use")
+                || older.values.iter().any(|value| value.kind != Kind::Word && is_own(&value.text))
+                || older.places.iter().any(|place| !place.preposition.is_empty() && is_own(&place.stem))
+        }
+    }
 }
 
 /// Whether two statements differ in their answers to one question.
@@ -100,6 +117,19 @@ mod tests {
         ("The API gateway has two replicas.", "The API gateway actually has a circuit breaker."),
         ("The API gateway is deployed with Helm.", "The API gateway is actually deployed on Mondays."),
         ("The import queue supports batches.", "The import queue actually supports priorities."),
+        ("The invoice job runs nightly.", "The invoice job was renamed to billing job."),
+        ("The invoice job runs nightly.", "We renamed the invoice job to billing job."),
+        ("The invoice job runs nightly.", "We renamed the invoice job from alpha to beta."),
+        ("The invoice job runs nightly.", "The invoice job has been renamed to biller."),
+        ("The invoice job needs two workers.", "The invoice job was renamed to biller."),
+        ("The invoice job runs nightly.", "The invoice job was moved to the ops repo."),
+        ("The invoice job runs nightly.", "The invoice job has moved to Kubernetes."),
+        ("The invoice job runs nightly.", "We migrated the invoice job to Go."),
+        ("The invoice job runs nightly.", "The invoice job was upgraded to Python 3.13."),
+        ("The invoice job runs nightly.", "The invoice job was bumped to version 2."),
+        ("The login page loads slowly.", "The login page moved to React."),
+        ("The search index rebuilds itself.", "The search index was moved to the data volume."),
+        ("The parser skips comments.", "The parser was renamed to reader."),
     ];
     /// The newer statement gives another answer to the same question.
     const SAME_SLOT: &[(&str, &str)] = &[
@@ -116,6 +146,17 @@ mod tests {
         ("Access tokens expire after an hour.", "Access tokens actually expire after two days."),
         ("We cache responses in the gateway.", "Actually the gateway caches requests."),
         ("Feature branches are cut from integration.", "Actually we cut feature branches from next."),
+        ("The invoice job is called invoicer.", "The invoice job was renamed to biller."),
+        ("The invoice job is named invoicer.", "We renamed the invoice job to biller."),
+        ("The demo tenant is called acme.", "The demo tenant has been renamed to globex."),
+        ("The invoice job runs on Jenkins.", "The invoice job was moved to Kubernetes."),
+        ("The search index lives on disk.", "The search index moved to memory."),
+        ("The design docs are in the wiki.", "The design docs have moved to the handbook."),
+        ("The landing page uses gatsby.", "The landing page was migrated to astro."),
+        ("The invoice job runs Python 3.12.", "The invoice job was upgraded to Python 3.13."),
+        ("The code freeze is on Monday.", "The code freeze was postponed to Friday."),
+        ("The upload limit is 10 MB.", "The upload limit was raised to 20 MB."),
+        ("The landing page theme is dark.", "The landing page theme was changed to light."),
     ];
 
     #[test]
