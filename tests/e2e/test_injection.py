@@ -118,6 +118,32 @@ def outcomes(world: World, session: str) -> dict[str, str | None]:
     return {memory["content"]: memory["outcome"] for decision in decisions for memory in decision["memories"]}
 
 
+def test_memory_of_a_command_is_shown_once_until_a_compaction(world: World, opencode: Instance) -> None:
+    model, text = world.model, "The walrus archive is signed after the build."
+    model.script("Stored.", "After the build.", "It is known.", "Again.")
+    session = opencode.session()
+    try:
+        opencode.command(session, "remember", text)
+        opencode.prompt(session, "When is the walrus archive signed?")
+        opencode.command(session, "recall", "When is the walrus archive signed?")
+        opencode.compact(session)
+        opencode.prompt(session, "When is the walrus archive signed?")
+    finally:
+        [stored] = [memory["id"] for memory in world.plugged.listed(world.shop) if memory["content"] == text]
+        world.plugged.memory("archive", stored, folder=world.shop)
+    command, question, recall, compacted = model.requests
+    [brief] = blocks(command)
+    assert DIRECTIVE in brief
+    # The typed command and its answer.
+    assert "\n".join(command.user_parts).count(text) == 2
+    assert question.messages[: len(command.messages)] == command.messages
+    assert "\n".join(question.user_parts).count(text) == 2
+    # The answer of /recall, without a block beside it.
+    assert "\n".join(recall.user_parts).count(text) == 3
+    assert blocks(recall) == [brief]
+    assert text in "\n".join(blocks(compacted))
+
+
 def test_titles_have_no_blocks_and_summaries_get_the_context(world: World, opencode: Instance) -> None:
     world.model.script("With make -j1.")
     session = opencode.session(title=None)

@@ -41,6 +41,6 @@ class Session:
 
     def command(self, command: str, arguments: str = "") -> str:
         """Run a slash command, and return the text for the model."""
-        text = run_command(self.call, command, arguments)
-        assert text is not None
-        return text
+        answer = run_command(self.call, command, arguments)
+        assert answer is not None
+        return answer.text

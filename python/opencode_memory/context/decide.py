@@ -9,7 +9,7 @@ memory that the model sees in full is not shown twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,7 @@ from opencode_memory.context.brief_entries import BriefRequest, collect_entries
 from opencode_memory.context.entry import FOUND_BEFORE, OTHERS
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.headline import SHORT_WORDS, format_headline
-from opencode_memory.context.in_sight import InSight, find_in_sight
+from opencode_memory.context.in_sight import IN_COMMAND, InSight, find_in_sight
 from opencode_memory.context.loaded_text import read_statements
 from opencode_memory.context.quote import SAID, find_quote, quote_group
 from opencode_memory.context.reasons import BEFORE, FOUND_AGAIN, HEADLINE, IN_BRIEF, find_found_before
@@ -59,6 +59,7 @@ class Request:
         created: Time of creation of the message, in Unix milliseconds; None if it is unknown.
         summary: Text of the session's last summary, if the model sees it in place of earlier messages.
         is_subagent: Whether an agent, not the user, wrote the message.
+        in_command: The memories that the answer of a slash command shows in the message: by id, the version of each.
         find_loaded: Finds the files that OpenCode loads by itself; called only if a brief is made.
     """
 
@@ -70,6 +71,7 @@ class Request:
     created: int | None = None
     summary: str = ""
     is_subagent: bool = False
+    in_command: Mapping[str, int] = field(default_factory=dict)
     find_loaded: Callable[[], Iterable[Path]] = tuple
 
 
@@ -100,9 +102,9 @@ def decide(
             return decision
     if not config.enabled:
         return store.ledger.decide(_decide_nothing(request, "injection is switched off", at))
-    # An offered text that was never confirmed did not arrive, or its process is gone. It is not replayed either.
-    seen = [decision for decision in past if decision.message in request.visible and decision.state is State.SHOWN]
-    in_sight = find_in_sight(seen)
+    visible = [decision for decision in past if decision.message in request.visible]
+    in_sight = find_in_sight(visible, request.in_command)
+    seen = [decision for decision in visible if decision.state is State.SHOWN]
     hits = _recall(store, request)
     found = _find(store, request, hits, config.max_results, in_sight)
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
@@ -309,4 +311,6 @@ def _about(request: Request) -> dict[str, Any]:
         about["subagent"] = True
     if request.created is not None:
         about[CREATED] = request.created
+    if request.in_command:
+        about[IN_COMMAND] = dict(request.in_command)
     return about

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from opencode_memory.context.decide import CREATED
+from opencode_memory.context.in_sight import IN_COMMAND
 from opencode_memory.errors import ConflictError
 from opencode_memory.store.ledger import Decision, State
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def copy_decisions(ledger: Ledger, session: str, *, project: str | None, created: Mapping[str, int]) -> list[Decision]:
-    """Copy the shown blocks of the original session to a session without decisions, if it is a fork.
+    """Copy the decisions on what the original session was shown to a session without decisions, if it is a fork.
 
     Args:
         ledger: The ledger of the store.
@@ -35,7 +36,7 @@ def copy_decisions(ledger: Ledger, session: str, *, project: str | None, created
     shown = {
         decision.about[CREATED]: decision
         for decision in ledger.decisions(original)
-        if decision.state is State.SHOWN and CREATED in decision.about
+        if (decision.state is State.SHOWN or IN_COMMAND in decision.about) and CREATED in decision.about
     }
     copied = []
     for message, time in created.items():

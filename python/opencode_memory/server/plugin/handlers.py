@@ -6,7 +6,7 @@ They block, so they run on threads.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +21,7 @@ from opencode_memory.learning.switches import Switches
 from opencode_memory.reviews import branch_of, open_findings
 from opencode_memory.server.call import SessionCall
 from opencode_memory.server.plugin.commands import run_command
+from opencode_memory.server.plugin.commands.answer import WaitingAnswers
 from opencode_memory.server.plugin.tools import TOOLS
 from opencode_memory.server.toolbox import finish_write, run
 from opencode_memory.store.ledger import Decision, State
@@ -60,11 +61,13 @@ class PluginContext:
         server: The server's state.
         projects: Finds the project of a folder.
         folder: The folder of its instance of OpenCode.
+        answers: Answers of commands whose messages are not known yet.
     """
 
     server: ServerState
     projects: ClientProjects
     folder: Path
+    answers: WaitingAnswers = field(default_factory=WaitingAnswers)
 
     @property
     def project(self) -> str | None:
@@ -96,6 +99,7 @@ def handle_messages(context: PluginContext, params: MessagesParams, facts: Sessi
         visible=frozenset(params.visible),
         summary=params.summary or "",
         is_subagent=facts.parent is not None,
+        in_command=context.answers.take(params.session, params.message.text),
         find_loaded=partial(find_loaded_files, context.folder, context.server.config.environment, params.instructions),
     )
     ledger = context.server.store.ledger
@@ -211,7 +215,9 @@ def handle_command(context: PluginContext, params: CommandParams) -> dict[str, A
     if answer is None:
         return {}
     finish_write(context.server, context.refresh_project)
-    return {"text": answer, "typed": f"/{params.command} {params.arguments}".strip()}
+    typed = f"/{params.command} {params.arguments}".strip()
+    context.answers.add(params.session, typed, answer.in_full)
+    return {"text": answer.text, "typed": typed}
 
 
 def handle_tool(context: PluginContext, params: ToolParams) -> dict[str, Any]:

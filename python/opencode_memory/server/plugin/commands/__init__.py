@@ -9,9 +9,10 @@ from opencode_memory.hosts.opencode.slash_commands import COMMANDS
 
 if TYPE_CHECKING:
     from opencode_memory.server.call import SessionCall
+    from opencode_memory.server.plugin.commands.answer import CommandAnswer
 
 
-def run_command(call: SessionCall, name: str, arguments: str) -> str | None:
+def run_command(call: SessionCall, name: str, arguments: str) -> CommandAnswer | None:
     """Run a slash command that the user typed.
 
     Args:
@@ -20,7 +21,7 @@ def run_command(call: SessionCall, name: str, arguments: str) -> str | None:
         arguments: The text after the command, as the user typed it.
 
     Returns:
-        The text that replaces the template's text; None if the command is not ours.
+        The answer, whose text replaces the template's text; None if the command is not ours.
     """
     if name not in COMMANDS:
         return None
