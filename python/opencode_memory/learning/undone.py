@@ -21,6 +21,7 @@ from opencode_memory.learning.take_back import Taken, bring_back, find_taken, is
 from opencode_memory.store.learning_state import Batch
 
 if TYPE_CHECKING:
+    from opencode_memory.learning.extraction.candidate import Candidate
     from opencode_memory.learning.extraction.events import UndoneMessages
     from opencode_memory.models import Memory
     from opencode_memory.store.memory_store import MemoryStore
@@ -208,7 +209,7 @@ def is_settled(store: MemoryStore, session: str, since: str | None) -> bool:
     return state.undone_since == since and not (since is None and state.taken)
 
 
-def has_pending(store: MemoryStore, session: str) -> bool:
-    """Return whether anything that was found in a session, and is not undone, is not stored yet."""
+def find_pending(store: MemoryStore, session: str) -> tuple[Candidate, ...]:
+    """Return what was found in a session, and is not undone, but is not stored yet."""
     ready, _ = split_pending(SessionState.from_json(store.learning.open(session)[1]))
-    return bool(ready)
+    return ready

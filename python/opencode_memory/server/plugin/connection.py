@@ -1,6 +1,6 @@
 """Connection of one plugin: dispatches its requests and notifications.
 
-Requests of hooks have a deadline, so they never wait for learning.
+Requests of hooks have a deadline, so they wait for learning only for a limited time.
 """
 
 from __future__ import annotations
@@ -171,6 +171,9 @@ class Connection:
             self._digests.interrupt(self._pid)
         # The outcomes of earlier messages decide which memories the model already sees.
         await self.peer.wait_for_notifications("settled")
+        if len(asked.visible) == 1 and facts.parent is None and not asked.summary:
+            rest = partial(self._watch.rest_others, asked.session, str(context.folder), at=clock.now())
+            await self._catch_up(rest, f"session {asked.session} begins")
         return await self._on_thread(partial(handlers.handle_messages, context, asked, facts))
 
     async def _handle_compacting(self, params: Any) -> dict[str, Any]:
@@ -193,21 +196,21 @@ class Connection:
         # In parallel: together they must meet the deadline of one hook.
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask_facts)
-            tasks.start_soon(self._catch_up, session)
+            rest = partial(self._watch.rest, session, at=clock.now())
+            tasks.start_soon(self._catch_up, rest, f"session {session} is compacted")
             if not previous.is_known:
                 tasks.start_soon(ask_summary)
         return await self._on_thread(partial(handlers.handle_compacting, context, session, facts, previous))
 
-    async def _catch_up(self, session: str) -> None:
-        """Learn from the session before its messages are compacted away, within a time limit."""
-        rest = partial(self._watch.rest, session, at=clock.now())
+    async def _catch_up(self, rest: Callable[[], None], event: str) -> None:
+        """Learn what waits, within a time limit, before messages are compacted away or a session begins."""
         with anyio.move_on_after(_CATCH_UP_SECONDS):
             await self.peer.wait_for_notifications()
             try:
                 # At the time limit only the waiting stops. The thread goes on and writes what was learned.
                 await anyio.to_thread.run_sync(rest, limiter=self._limiter, abandon_on_cancel=True)
             except OpencodeMemoryError as error:
-                _log.warning("session %s is compacted, but learning from it failed: %s", session, error)
+                _log.warning("%s, but learning from what was said before failed: %s", event, error)
 
     async def _handle_command(self, params: Any) -> dict[str, Any]:
         try:

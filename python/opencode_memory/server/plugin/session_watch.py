@@ -80,6 +80,13 @@ class Watch:
         if has_learned:
             self._server.wake_worker()
 
+    def rest_others(self, session: str, directory: str, *, at: datetime) -> None:
+        """Learn from the other idle sessions of a folder's project now, because a session begins."""
+        with self._lock:
+            has_learned = self._learning.rest_others(session, directory, at_ms=to_ms(at))
+        if has_learned:
+            self._server.wake_worker()
+
     def _follow(self, batch: Batch) -> None:
         session = batch.session.id
         turn = self._turns.setdefault(session, _Turn())

@@ -11,19 +11,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.hosts.opencode.feed.event_stream import Batch, LiveFeed
-from opencode_memory.learning.extraction.events import UndoneMessages
+from opencode_memory.learning.extraction.events import SessionInfo, UndoneMessages
 from opencode_memory.learning.off_times import find_unread
-from opencode_memory.learning.undone import has_pending, is_settled, note_undone
+from opencode_memory.learning.undone import find_pending, is_settled, note_undone
 
 if TYPE_CHECKING:
-    from opencode_memory.learning.extraction.events import SessionInfo
     from opencode_memory.learning.learner import Learner, LearningResult
     from opencode_memory.learning.switches import Switches
     from opencode_memory.projects.resolver import ProjectResolver
+    from opencode_memory.store.jobs import Job
     from opencode_memory.store.memory_store import MemoryStore
 
 REST: Final = "rest"
 """Kind of the job that lets a session rest."""
+_MOST_JOBS: Final = 500
+_MOST_OTHERS: Final = 5
+"""Sessions that a new session lets rest; each takes some milliseconds before its first message."""
 
 
 class LiveLearning:
@@ -83,7 +86,7 @@ class LiveLearning:
                 # Also if learning was switched off since the messages were read.
                 self._note_undone(batch.session.id, batch.undone, project)
                 # OpenCode says of a redo only that it happened: the session does not become idle again.
-                if is_on and batch.undone.since is None and has_pending(self._store, batch.session.id):
+                if is_on and batch.undone.since is None and find_pending(self._store, batch.session.id):
                     self._ask_for_rest(batch.session, at_ms)
                 continue
             if self._switches.skips(self._store, project, batch.session):
@@ -122,6 +125,41 @@ class LiveLearning:
         self._settle_undone(session, project)
         self._skip_unread(batch, project)
         learned = self._process(batch, project, at_ms, is_idle=True)
+        return bool(learned.active)
+
+    def rest_others(self, session: str, directory: str, *, at_ms: int) -> bool:
+        """Let the other idle sessions of a project rest. Return whether a memory was learned.
+
+        If the user begins a session instead of commenting on the last turn, the new session should know what was said
+        there. Its brief comes only once, so it would go on showing a decision that was replaced.
+
+        Args:
+            session: The session that begins.
+            directory: Its folder.
+            at_ms: The current time, in UTC milliseconds.
+        """
+        if not self._switches.is_enabled("live"):
+            return False
+        project = self._projects.of_session(directory)
+        jobs = [job for job in self._store.jobs.list(limit=_MOST_JOBS) if job.kind == REST and job.subject != session]
+        jobs.sort(key=lambda job: int(job.payload["active_ms"]))
+        # Oldest first, because a later statement may replace an earlier one.
+        learned = [self._rest_idle(job, project, at_ms) for job in jobs[-_MOST_OTHERS:]]
+        return any(learned)
+
+    def _rest_idle(self, job: Job, project: str | None, at_ms: int) -> bool:
+        given = job.payload
+        info = SessionInfo(id=job.subject, directory=given["directory"], parent=given["parent"], title=given["title"])
+        if info.parent is not None or self._projects.of_session(info.directory) != project:
+            return False
+        pending = find_pending(self._store, info.id)
+        # What was said in a turn that still runs may be withdrawn, or explained by what the agent does.
+        if not pending or any(candidate.at_ms > given["active_ms"] for candidate in pending):
+            return False
+        if self._switches.skips(self._store, project, info):
+            return False
+        work_tree = self._projects.work_tree_of_session(info.directory)
+        learned = self._learner.process(info, (), project=project, at_ms=at_ms, work_tree=work_tree, is_idle=True)
         return bool(learned.active)
 
     def _note_undone(self, session: str, undone: UndoneMessages | None, project: str | None) -> None:
