@@ -16,6 +16,11 @@ from opencode_memory.text.display import one_line
 
 _MOST_SHOWN = 10
 _LINE = 200
+_TASK_BYTES = 2_000
+_ASK_FOR_PLAN = (
+    "Write a plan for what the user wants with memory-plan (action=write), submit it (action=submit), and tell the"
+    " user to type /loop again. Change no files."
+)
 _ONLY_SAY = "Tell the user so in one short line; do nothing else."
 
 
@@ -37,16 +42,16 @@ def show_plans(call: SessionCall, arguments: str) -> str:
 
 
 def start_loop(call: SessionCall, arguments: str) -> str:
-    """Start a loop for the newest submitted plan, or for the one that is named."""
+    """Start a loop for the newest submitted plan, or for the one that is named. A task needs a plan first."""
     plans = Plans(call.store, call.client.project)
     wanted = arguments.strip()
+    # A plan is named by one word.
+    if len(wanted.split()) > 1:
+        task = escape(one_line(redact(wanted)[0], _TASK_BYTES))
+        return join_lines(f"The user typed /loop with a task, and no loop has started: «{task}».", _ASK_FOR_PLAN)
     plan = plans.get(wanted) if wanted else _newest(call, plans)
     if plan is None:
-        return join_lines(
-            "The user typed /loop, and no plan is submitted.",
-            "Write one for what the user wants with memory-plan (action=write), submit it (action=submit), and tell the"
-            " user to type /loop again. Change no files.",
-        )
+        return join_lines("The user typed /loop, and no plan is submitted.", _ASK_FOR_PLAN)
     if plan.status is PlanStatus.DRAFT:
         plan = plans.submit(plan)
     approved = approve_plan(
