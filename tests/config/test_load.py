@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from opencode_memory.config.edit import set_value, unset_value
-from opencode_memory.config.load import load
+from opencode_memory.config.load import config_file, load
 from opencode_memory.config.sections import Color
 from opencode_memory.config.settings import SETTINGS
 from opencode_memory.errors import ConfigError
@@ -62,7 +62,14 @@ def test_unknown_key_suggests_the_nearest(environment: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=r"recall\.limits") as caught:
         load(environment=environment)
     assert caught.value.hint == "did you mean 'recall.limit'?"
-    assert (caught.value.key, caught.value.origin) == ("recall.limits", "file")
+    assert (caught.value.key, caught.value.origin) == ("recall.limits", str(config_file(environment)))
+
+
+def test_error_in_the_file_names_its_path(environment: dict[str, str]) -> None:
+    write_config(environment, "[brief]\nmax_tokens = 'many'\n")
+    with pytest.raises(ConfigError) as caught:
+        load(environment=environment)
+    assert f"brief.max_tokens is 'many' ({config_file(environment)}); it must be a whole number" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -150,8 +150,9 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
     written_in_file = read_file(file)
     replaced = tuple(_report_replaced(written_in_file, environment))
     from_environment = {key: environment.get(setting.variable) or None for key, setting in BY_KEY.items()}
+    in_file = {key: value for key, value in written_in_file.items() if key not in REPLACED}
     layers: tuple[tuple[Mapping[str, Any], Callable[[str], str]], ...] = (
-        ({key: value for key, value in written_in_file.items() if key not in REPLACED}, lambda _: "file"),
+        (in_file, lambda _: "file"),
         (from_environment, lambda key: BY_KEY[key].variable),
         (options or {}, lambda key: "--" + key.replace("_", "-").replace(".", "-")),
     )
@@ -159,7 +160,9 @@ def load(*, environment: Mapping[str, str], options: Mapping[str, str | None] | 
         for key, written in layer.items():
             if written is not None:
                 origins[key] = name_origin(key)
-                values[key] = validate(key, written, environment=environment, origin=origins[key])
+                # An error names the path, because the user has to edit the file.
+                origin = str(file) if layer is in_file else origins[key]
+                values[key] = validate(key, written, environment=environment, origin=origin)
     memory_config = find(environment)
     notices: tuple[Notice, ...] = ()
     if memory_config is not None:
