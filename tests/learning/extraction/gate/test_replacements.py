@@ -59,6 +59,7 @@ def test_what_was_wrong_in_this_edit_is_no_rule(text: str) -> None:
         "He thinks npm is wrong, always use pnpm.",
         "If npm is wrong, always use pnpm.",
         "When yarn is wrong, always use pnpm.",
+        "We run Jest and we never run Mocha.",
     ],
 )
 def test_condition_and_report_are_no_part_of_a_name(text: str) -> None:

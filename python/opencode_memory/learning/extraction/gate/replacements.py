@@ -154,7 +154,7 @@ def find_replacement(sentence: str, before: str = "") -> Verdict | None:
     if wrong:
         new, old, rest = (wrong[name].strip(" .,;!") for name in ("new", "old", "rest"))
         # The capital of the beginning of a sentence makes no name.
-        if not _CLAUSE.search(old) and _are_names(new, old[0].lower() + old[1:]):
+        if _are_names(new, old[0].lower() + old[1:]):
             text = f"Always {wrong['verb'].lower()} {new}, not {old}{f' {rest}' if rest else ''}."
             return Verdict(category=Category.CONVENTION, rule="replacement", text=text)
     going = _GO_WITH.match(sentence)
@@ -179,6 +179,8 @@ def find_replacement(sentence: str, before: str = "") -> Verdict | None:
 
 
 def _are_names(new: str, old: str) -> bool:
+    if _CLAUSE.search(new) or _CLAUSE.search(old):
+        return False  # "We deploy on Tuesdays and we never deploy on Fridays" names nothing.
     if _IDENTIFIER.match(new.strip()) and _IDENTIFIER.match(old.strip()):
         return False  # "Use getUser instead of fetchUser" is an edit.
     return _is_choice(new) and _is_choice(old) and (_is_name(new) or _is_name(old))
