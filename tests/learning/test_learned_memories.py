@@ -44,3 +44,13 @@ def test_rule_that_names_what_was_wrong_replaces_only_that(
     learn(store, user(later), of="b")
     assert (store.get(rule.id).status is Status.SUPERSEDED) is replaces
     assert len(store.list(project="app")) == (1 if replaces else 2)
+
+
+def test_fact_behind_words_that_correct_the_agent_replaces_a_memory(store: MemoryStore) -> None:
+    learn(store, user("Remember that the dev server listens on port 1313."), of="a")
+    [stored] = store.list(project="app")
+    learn(store, user("That's wrong: the dev server listens on port 1414, not 1313."), of="b")
+    assert store.get(stored.id).status is Status.SUPERSEDED
+    assert [memory.content for memory in store.list(project="app")] == [
+        "The dev server listens on port 1414, not 1313."
+    ]

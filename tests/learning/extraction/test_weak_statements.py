@@ -58,6 +58,32 @@ def test_other_sentence_is_no_weak_candidate(text):
 
 
 @pytest.mark.parametrize(
+    "opening",
+    [
+        "That's wrong:",
+        "No, that's not true,",
+        "Wrong –",
+        "Incorrect;",
+        "Not quite:",
+        "You're wrong,",
+        "Your memory is outdated:",
+        "That’s no longer true,",
+    ],
+)
+def test_words_that_correct_the_agent_are_left_out(opening: str) -> None:
+    (one,) = weak(f"{opening} the staging server listens on port 8090.")
+
+    assert (one.content, one.is_remark) == (PORT, False)
+
+
+@pytest.mark.parametrize(
+    "text", ["That's wrong, the page hangs.", "Wrong: is it 8090?", "That's wrong: port 8090 fails again."]
+)
+def test_complaint_and_question_behind_a_correction_are_no_weak_candidates(text: str) -> None:
+    assert weak(text) == []
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "The move to port 8090 did not happen, so it is 8080 again.",

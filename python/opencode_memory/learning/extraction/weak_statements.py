@@ -57,6 +57,13 @@ _DEFECT: Final = re.compile(
     re.IGNORECASE,
 )
 """Words of a complaint that say nothing about what holds."""
+_CORRECTS: Final = re.compile(
+    r"^(?:no+,? )?(?:(?:(?:that|this|it|you|your (?:memory|answer|note)|(?:that|this|the) (?:memory|note))"
+    r"(?:['’]s|['’]re| is| are) )?(?:simply |just |totally |also )?(?:wrong|incorrect|outdated|out of date|not (?:right|correct|"
+    r"true|quite(?: right)?)|no longer (?:right|correct|true)))\s*[,:;–—-]+\s*(?=\w)",
+    re.IGNORECASE,
+)
+"""What stands before a fact that corrects the agent: "that's wrong: the port is 8090"."""
 _WISH: Final = re.compile(r"\b(?:i|we)(?:'d| would)? (?:prefer|like|want|hate|love|rather)\b", re.IGNORECASE)
 
 
@@ -72,12 +79,18 @@ def find_weak_statements(message: str, sentences: Sequence[Sentence]) -> tuple[C
     for sentence in sentences:
         if is_hypothetical_or_reported(sentence) or is_sarcasm(sentence):
             continue
-        cut = _cut_task(sentence)
+        cut = _cut_task(_cut_opening(sentence))
         if _is_plain(cut):
             plain.append(_make_candidate(cut, is_single=is_single))
         elif _is_remark(sentence):
             remarks.append(_make_remark(sentence))
     return tuple(candidate for candidate in (*plain, *remarks) if candidate is not None)[:MOST_PER_MESSAGE]
+
+
+def _cut_opening(sentence: Sentence) -> Sentence:
+    """Leave out the words by which a statement corrects the agent, which would make it a complaint."""
+    said = _CORRECTS.sub("", sentence.core)
+    return sentence if said == sentence.core else replace(sentence, core=said)
 
 
 def _cut_task(sentence: Sentence) -> Sentence:
