@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from opencode_memory.cli import ui
-from opencode_memory.resident.client import Answer
+from opencode_memory.resident.client import HttpAnswer
 from support.command_line import CommandLine
 
 
 @pytest.fixture
-def server(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> list[Answer | None]:
+def server(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> list[HttpAnswer | None]:
     """The server's next answers."""
     cli.ok("remember", "We deploy on Thursdays.")
-    answers: list[Answer | None] = []
+    answers: list[HttpAnswer | None] = []
     monkeypatch.setattr(ui, "start", lambda config: None)
     monkeypatch.setattr(ui, "post", lambda *args, **more: answers.pop())
     monkeypatch.setattr(ui, "_PATIENCE_SECONDS", -1.0)
@@ -24,11 +24,11 @@ def server(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> list[Answer | N
 
 
 def test_link_is_printed_or_opened(
-    cli: CommandLine, server: list[Answer | None], monkeypatch: pytest.MonkeyPatch
+    cli: CommandLine, server: list[HttpAnswer | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
-    given: Any = Answer(200, b'{"path": "/ui/enter?code=abc"}')
+    given: Any = HttpAnswer(200, b'{"path": "/ui/enter?code=abc"}')
     server.append(given)
     assert cli.ok("ui", "--no-open").out.strip().endswith("/ui/enter?code=abc")
     assert opened == []
@@ -40,8 +40,10 @@ def test_link_is_printed_or_opened(
     assert cli.ok("ui", "--no-open", "--json").json["opened"] is False
 
 
-@pytest.mark.parametrize("answer", [None, Answer(401, b"{}"), Answer(404, b"")])
-def test_refusal_names_the_next_step(cli: CommandLine, server: list[Answer | None], answer: Answer | None) -> None:
+@pytest.mark.parametrize("answer", [None, HttpAnswer(401, b"{}"), HttpAnswer(404, b"")])
+def test_refusal_names_the_next_step(
+    cli: CommandLine, server: list[HttpAnswer | None], answer: HttpAnswer | None
+) -> None:
     server.append(answer)
     said = cli("ui", "--no-open")
     assert said.code == 2
@@ -49,9 +51,9 @@ def test_refusal_names_the_next_step(cli: CommandLine, server: list[Answer | Non
 
 
 def test_server_that_needs_time_is_asked_again(
-    cli: CommandLine, server: list[Answer | None], monkeypatch: pytest.MonkeyPatch
+    cli: CommandLine, server: list[HttpAnswer | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ui, "_PATIENCE_SECONDS", 20.0)
-    server += [Answer(200, b'{"path": "/ui/enter?code=abc"}'), None, None]
+    server += [HttpAnswer(200, b'{"path": "/ui/enter?code=abc"}'), None, None]
     assert "code=abc" in cli.ok("ui", "--no-open").out
     assert server == []

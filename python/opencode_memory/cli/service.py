@@ -15,7 +15,7 @@ from opencode_memory.config.load import Config
 from opencode_memory.errors import ConflictError
 from opencode_memory.platform import system
 from opencode_memory.service import find_supervisor
-from opencode_memory.service.install import Outcome, install, plan_install, plan_uninstall, uninstall
+from opencode_memory.service.install import ServiceOutcome, install, plan_install, plan_uninstall, uninstall
 from opencode_memory.service.launch import config_of, plan_launch, require_interpreter
 from opencode_memory.service.manager import Runner, Supervisor, make_runner
 from opencode_memory.service.port_holder import (
@@ -216,14 +216,14 @@ def _describe_server(holder: PortHolder | None, effective: Config, *, answers: b
     return f"opencode-memory {holder.version or ''} answers at {_url(effective)}{unwell}"
 
 
-def _print_plan(run: Invocation, outcome: Outcome, verb: str) -> None:
+def _print_plan(run: Invocation, outcome: ServiceOutcome, verb: str) -> None:
     run.out.line(f"{verb} {outcome.path}:")
     run.out.text(f"\n{outcome.text}")
     for step in outcome.steps:
         run.out.line(f"Would run {join(step.command)}")
 
 
-def _print_steps(run: Invocation, outcome: Outcome, failure: str) -> bool:
+def _print_steps(run: Invocation, outcome: ServiceOutcome, failure: str) -> bool:
     """Print the commands that ran, and those to run later because one failed."""
     for step in outcome.steps:
         if step.code == 0:
@@ -238,7 +238,7 @@ def _print_steps(run: Invocation, outcome: Outcome, failure: str) -> bool:
 
 
 def _print_json(
-    run: Invocation, request: ServiceRequest, outcome: Outcome | None, *, notes: list[str] | None = None
+    run: Invocation, request: ServiceRequest, outcome: ServiceOutcome | None, *, notes: list[str] | None = None
 ) -> None:
     done = {} if outcome is None else {"text": outcome.text, "change": outcome.change, "commands": outcome.steps}
     left = [] if outcome is None else outcome.left

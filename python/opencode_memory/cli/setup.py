@@ -20,7 +20,7 @@ from opencode_memory.hosts.opencode import paths
 
 if TYPE_CHECKING:
     from opencode_memory.hosts.opencode.manifest import Choices
-    from opencode_memory.hosts.opencode.setup.plan import Plan, Step, Wanted
+    from opencode_memory.hosts.opencode.setup.plan import Plan, SetupStep, Wanted
 
 _OFFERS = ("mcp", "plugin")
 _NPM = "npm install @opencode-ai/plugin"
@@ -297,7 +297,7 @@ def _list_server_problems(run: Invocation) -> list[str]:
     return [f"{check.text[0].upper()}{check.text[1:].rstrip('.')}: {check.hint}" for check in found]
 
 
-def _print_plan(run: Invocation, steps: Sequence[Step], *, verbose: bool) -> None:
+def _print_plan(run: Invocation, steps: Sequence[SetupStep], *, verbose: bool) -> None:
     for step in steps:
         kind = "the folder " if step.text is None else ""
         run.out.line(f"Would {step.action} {kind}{step.path}")

@@ -27,7 +27,7 @@ _MOST_FAILURES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class CachedItem:
     """The last answer about an item.
 
     Attributes:
@@ -62,13 +62,13 @@ class ForgeCache:
     def __init__(self, store: MemoryStore) -> None:
         self._kv = store.for_project(None).kv
 
-    def get(self, name: str) -> Known | None:
+    def get(self, name: str) -> CachedItem | None:
         """Return the last answer about an item."""
         match self._kv.get(f"{PREFIX}item/{name}"):
             case {"checked": int(checked), "etag": str() | None as etag, "item": item}:
                 parsed = parse_item(item)
                 # Without the item, a "not modified" would be of no use.
-                return Known(
+                return CachedItem(
                     item=parsed, etag=etag if parsed is not None and is_etag(etag) else None, checked_ms=checked
                 )
         return None

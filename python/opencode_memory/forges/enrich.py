@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.entities.forge import home_of
 from opencode_memory.errors import InvalidInputError
-from opencode_memory.forges.cache import ForgeCache, Known
+from opencode_memory.forges.cache import CachedItem, ForgeCache
 from opencode_memory.forges.client import fetch
 from opencode_memory.forges.errors import ForgeError, NotAskedError
 from opencode_memory.forges.facts import find_blockers, offer_to_resolve, read_known_names, store_fact
@@ -275,7 +275,7 @@ class Enricher:
             offer_to_resolve(self._store, memory, blockers, at=at)
         return Result(name=reference.name, outcome=Outcome.FETCHED, item=item, memory=memory, blockers=blockers)
 
-    def _keep(self, reference: Reference, known: Known | None, at: datetime) -> None:
+    def _keep(self, reference: Reference, known: CachedItem | None, at: datetime) -> None:
         """Note that an item was asked for in vain, so that it is not asked for again at once."""
         item, etag = (None, None) if known is None else (known.item, known.etag)
         self._cache.put(reference.name, item=item, etag=etag, at=at)

@@ -28,7 +28,7 @@ _REASON: Final = f"deleted in {RELATIVE}"
 
 
 @dataclass(slots=True)
-class Outcome:
+class ApplyOutcome:
     """What became of the changes, for the record.
 
     Attributes:
@@ -48,7 +48,7 @@ def apply_change(
     project: str | None,
     live: Mapping[str, Memory],
     done: Done,
-    outcome: Outcome,
+    outcome: ApplyOutcome,
     *,
     dry_run: bool,
 ) -> None:
@@ -95,7 +95,7 @@ class Proposals:
         self._project = project
         self._refused: Collection[str] | None = None
 
-    def propose(self, change: Change, done: Done, outcome: Outcome, *, dry_run: bool) -> None:
+    def propose(self, change: Change, done: Done, outcome: ApplyOutcome, *, dry_run: bool) -> None:
         """Propose a change; only a new text is written, as a candidate."""
         outcome.held[change.name] = ""
         version, text = change.version, change.edits.get("content")

@@ -18,7 +18,7 @@ from opencode_memory.memory_file.confined import FolderError
 from opencode_memory.memory_file.git_state import NO_REPOSITORY, Head, read_head, unfinished_operation
 from opencode_memory.memory_file.origin import ChangedBy
 from opencode_memory.memory_file.selection import may_be_shown
-from opencode_memory.mirror.apply import Outcome, Proposals, apply_change, went_with_its_file
+from opencode_memory.mirror.apply import ApplyOutcome, Proposals, apply_change, went_with_its_file
 from opencode_memory.mirror.compare import Change, Changes, Version, find_changes, is_as_recorded, parse
 from opencode_memory.mirror.file_name import name_of
 from opencode_memory.mirror.origin import find_others
@@ -79,7 +79,7 @@ class _Run:
     files: dict[str, Entry] = field(default_factory=dict)
     live: dict[str, Memory] = field(default_factory=dict)
     done: Done = field(default_factory=Done)
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: ApplyOutcome = field(default_factory=ApplyOutcome)
     known: dict[str, str] = field(default_factory=dict)
     """Digests of the changed files that were compared, by name."""
     problem: str | None = None

@@ -16,7 +16,7 @@ from opencode_memory._core import redact
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError, StorageError
 from opencode_memory.memory_file.git_state import NO_REPOSITORY
 from opencode_memory.memory_file.selection import may_be_shown
-from opencode_memory.mirror.apply import Outcome, Proposals
+from opencode_memory.mirror.apply import ApplyOutcome, Proposals
 from opencode_memory.mirror.compare import Change, Version, parse
 from opencode_memory.mirror.file_name import name_of
 from opencode_memory.mirror.page import EMPTY, Page, fields_of
@@ -116,7 +116,7 @@ def read_team(
                 if proposed == _MOST_PROPOSED:
                     continue
                 proposed += 1
-                proposals.propose(change, done, Outcome(), dry_run=dry_run)
+                proposals.propose(change, done, ApplyOutcome(), dry_run=dry_run)
             found[name] = digest(file.data)
     for name, reason in sorted(refused.items()):
         done.unclear.append(FileChange(kind=Kind.UNCLEAR, name=f"{TEAM}/{name}", reason=reason))

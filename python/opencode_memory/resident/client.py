@@ -48,7 +48,7 @@ _OWN_KEYS: Final = ("server.", "data_dir", "project", "color")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """The answer to a request.
 
     Attributes:
@@ -99,7 +99,7 @@ def delegate(
 
 def post(
     host: str, port: int, path: str, body: bytes, *, token: str, seconds: float = _ANSWER_SECONDS, trusts: bool = False
-) -> Answer | None:
+) -> HttpAnswer | None:
     """Send a request to a server of this user, and wait for the answer for a short time.
 
     Args:
@@ -120,7 +120,7 @@ def post(
     return _request(host, port, "POST", path, body, token=token, seconds=seconds, trusts=trusts)
 
 
-def get(host: str, port: int, path: str, *, token: str) -> Answer | None:
+def get(host: str, port: int, path: str, *, token: str) -> HttpAnswer | None:
     """Read a page of a server of this user, as ``post`` does."""
     return _request(host, port, "GET", path, b"", token=token)
 
@@ -135,7 +135,7 @@ def _request(
     token: str,
     seconds: float = _ANSWER_SECONDS,
     trusts: bool = False,
-) -> Answer | None:
+) -> HttpAnswer | None:
     connection = open_connection(host, port, trusts=trusts)
     if connection is None:
         return None
@@ -194,7 +194,7 @@ def _read_all(connection: socket.socket) -> bytes:
     return bytes(received)
 
 
-def _parse(response: bytes) -> Answer | None:
+def _parse(response: bytes) -> HttpAnswer | None:
     """Parse a whole response; None if it is cut off or has another form than the server's."""
     head, separator, body = response.partition(b"\r\n\r\n")
     line, *fields = head.split(b"\r\n")
@@ -204,4 +204,4 @@ def _parse(response: bytes) -> Answer | None:
         return None
     if headers.get(b"content-length") != b"%d" % len(body):
         return None
-    return Answer(int(words[1]), body)
+    return HttpAnswer(int(words[1]), body)

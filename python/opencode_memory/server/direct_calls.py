@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.types import Send
 
     from opencode_memory.server.tool_calls import ToolCalls
-    from opencode_memory.server.toolbox import Outcome, Tool
+    from opencode_memory.server.toolbox import Tool, ToolOutcome
 
 _VERSIONS: Final = frozenset({b"2025-06-18", b"2025-11-25"})
 """Versions of the protocol whose results have this module's form."""
@@ -134,7 +134,7 @@ def _has_usual_parameters(parameters: Any) -> bool:
     )
 
 
-def _encode(id_: int | str, outcome: Outcome) -> bytes:
+def _encode(id_: int | str, outcome: ToolOutcome) -> bytes:
     """Encode the response to a request, with the members that the SDK would send."""
     text = json.dumps(outcome.text, ensure_ascii=False)
     content = f'[{{"type":"text","text":{text}}}]'

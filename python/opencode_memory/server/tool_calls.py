@@ -17,7 +17,7 @@ from opencode_memory.config.sections import Tools
 from opencode_memory.server.call import Call
 from opencode_memory.server.client_project import ClientProjects
 from opencode_memory.server.server_state import ServerState
-from opencode_memory.server.toolbox import Outcome, Tool, run
+from opencode_memory.server.toolbox import Tool, ToolOutcome, run
 from opencode_memory.server.tools import TOOLS
 from opencode_memory.text import clock
 
@@ -46,11 +46,11 @@ class ToolCalls:
         self._state = state
         self._limiter = anyio.CapacityLimiter(THREADS)
 
-    async def run(self, tool: Tool, arguments: Mapping[str, Any], folders: tuple[Path, ...]) -> Outcome:
+    async def run(self, tool: Tool, arguments: Mapping[str, Any], folders: tuple[Path, ...]) -> ToolOutcome:
         """Run a tool on a thread for a client that works in ``folders``. Never raises."""
         return await anyio.to_thread.run_sync(self._run, tool, arguments, folders, limiter=self._limiter)
 
-    def _run(self, tool: Tool, arguments: Mapping[str, Any], folders: tuple[Path, ...]) -> Outcome:
+    def _run(self, tool: Tool, arguments: Mapping[str, Any], folders: tuple[Path, ...]) -> ToolOutcome:
         return run(
             self._state,
             lambda: Call(self._state, self.projects.scope(folders), clock.now()),

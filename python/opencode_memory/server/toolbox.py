@@ -153,7 +153,7 @@ def tool(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ToolOutcome:
     """Result of one tool call, as text that is safe to send.
 
     Attributes:
@@ -180,7 +180,7 @@ def run(
     arguments: Mapping[str, Any],
     *,
     refresh_project: Callable[[], None],
-) -> Outcome:
+) -> ToolOutcome:
     """Run a tool on this thread. Never raises: every failure becomes an outcome.
 
     Args:
@@ -197,18 +197,18 @@ def run(
         answer = tool.run(call(), **checked)
         # A client may have stored a lone surrogate. Sent as it is, it would end the connection.
         encoded = replace_surrogates(json.dumps(to_json(answer.data), ensure_ascii=False))
-        outcome = Outcome(replace_surrogates(answer.text), encoded)
+        outcome = ToolOutcome(replace_surrogates(answer.text), encoded)
         label = "ok"
     except OpencodeMemoryError as error:
         label = "refused"
-        return Outcome(replace_surrogates(format_error(error)), is_error=True)
+        return ToolOutcome(replace_surrogates(format_error(error)), is_error=True)
     except BaseException as error:  # a bug in one tool must not end the connection
         # A panic of the engine is no ``Exception``. It would end the sessions of all clients.
         if not isinstance(error, Exception) and type(error).__module__ != _PANICS:
             raise
         # The client does not get the text of the exception, because it may contain anything.
         _log.exception("the tool %s failed", tool.name)
-        return Outcome(
+        return ToolOutcome(
             f"{tool.name} failed because of an internal error (see the server's log)."
             " Stored memories are not affected.",
             is_error=True,

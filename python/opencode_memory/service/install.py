@@ -16,7 +16,7 @@ _PAUSES_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ServiceStep:
     """A command and its result; a code of None means that it was not run."""
 
     command: Command
@@ -25,7 +25,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ServiceOutcome:
     """Result of an installation or a removal, or the plan for one.
 
     Attributes:
@@ -39,11 +39,11 @@ class Outcome:
     path: Path
     text: str
     change: Change
-    steps: tuple[Step, ...]
+    steps: tuple[ServiceStep, ...]
     left: tuple[Command, ...] = ()
 
 
-def plan_install(supervisor: Supervisor, launch: Launch) -> Outcome:
+def plan_install(supervisor: Supervisor, launch: Launch) -> ServiceOutcome:
     """Plan an installation without changing anything.
 
     Raises:
@@ -53,12 +53,12 @@ def plan_install(supervisor: Supervisor, launch: Launch) -> Outcome:
     text = supervisor.render(launch)
     change = plan_change(supervisor.path, text)
     commands = supervisor.commands_to_start(changed=change is Change.REPLACED, loaded=change is not Change.CREATED)
-    return Outcome(path=supervisor.path, text=text, change=change, steps=_plan_steps(commands))
+    return ServiceOutcome(path=supervisor.path, text=text, change=change, steps=_plan_steps(commands))
 
 
 def install(
     supervisor: Supervisor, launch: Launch, *, run: Runner, pause: Callable[[float], None] = time.sleep
-) -> Outcome:
+) -> ServiceOutcome:
     """Write the file and start the service, now and at every login. A second installation changes nothing.
 
     Args:
@@ -82,10 +82,10 @@ def install(
     commands = supervisor.commands_to_start(changed=changed, loaded=loaded)
     steps = tuple(_run_all(commands, run=run, retry_exit_code=supervisor.retry_exit_code, pause=pause))
     left = tuple(step.command for step in steps if step.code != 0)
-    return Outcome(path=plan.path, text=plan.text, change=plan.change, steps=steps, left=left)
+    return ServiceOutcome(path=plan.path, text=plan.text, change=plan.change, steps=steps, left=left)
 
 
-def plan_uninstall(supervisor: Supervisor) -> Outcome | None:
+def plan_uninstall(supervisor: Supervisor) -> ServiceOutcome | None:
     """Plan a removal without changing anything; return None if there is no service.
 
     Raises:
@@ -96,10 +96,10 @@ def plan_uninstall(supervisor: Supervisor) -> Outcome | None:
     if text is None:
         return None
     commands = (*supervisor.commands_to_stop(loaded=True), *supervisor.commands_to_forget())
-    return Outcome(path=supervisor.path, text=text, change=Change.REMOVED, steps=_plan_steps(commands))
+    return ServiceOutcome(path=supervisor.path, text=text, change=Change.REMOVED, steps=_plan_steps(commands))
 
 
-def uninstall(supervisor: Supervisor, *, run: Runner) -> Outcome | None:
+def uninstall(supervisor: Supervisor, *, run: Runner) -> ServiceOutcome | None:
     """Stop the service and remove its file.
 
     The file is removed even if the service could not be stopped. Otherwise it would start again at the next login.
@@ -118,7 +118,7 @@ def uninstall(supervisor: Supervisor, *, run: Runner) -> Outcome | None:
     else:
         forgotten = tuple(_run_all(supervisor.commands_to_forget(), run=run))
         steps, left = stopped + forgotten, tuple(step.command for step in forgotten if step.code != 0)
-    return Outcome(path=plan.path, text=plan.text, change=plan.change, steps=steps, left=left)
+    return ServiceOutcome(path=plan.path, text=plan.text, change=plan.change, steps=steps, left=left)
 
 
 def _run_all(
@@ -127,15 +127,15 @@ def _run_all(
     run: Runner,
     retry_exit_code: int | None = None,
     pause: Callable[[float], None] = time.sleep,
-) -> Iterable[Step]:
+) -> Iterable[ServiceStep]:
     went_well = True
     for command in commands:
         if not went_well:
-            yield Step(command=command)
+            yield ServiceStep(command=command)
             continue
         ran = _run_with_retries(command, run=run, retry_exit_code=retry_exit_code, pause=pause)
         went_well = ran.code == 0
-        yield Step(command=command, code=ran.code, said=ran.output)
+        yield ServiceStep(command=command, code=ran.code, said=ran.output)
 
 
 def _run_with_retries(
@@ -150,5 +150,5 @@ def _run_with_retries(
     return ran
 
 
-def _plan_steps(commands: Iterable[Command]) -> tuple[Step, ...]:
-    return tuple(Step(command=command) for command in commands)
+def _plan_steps(commands: Iterable[Command]) -> tuple[ServiceStep, ...]:
+    return tuple(ServiceStep(command=command) for command in commands)

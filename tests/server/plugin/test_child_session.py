@@ -14,8 +14,8 @@ from opencode_memory.hosts.opencode.contract import DIGEST_AGENT
 from opencode_memory.server.plugin import child_session
 from opencode_memory.server.plugin.child_session import (
     TITLE,
-    Answer,
     Model,
+    ModelAnswer,
     ModelError,
     ask_in_child,
     delete_leftovers,
@@ -84,8 +84,8 @@ class Instance:
                 return self.reply
         raise AssertionError(path)
 
-    def request(self, seconds: float = 60.0) -> Answer:
-        async def run() -> Answer:
+    def request(self, seconds: float = 60.0) -> ModelAnswer:
+        async def run() -> ModelAnswer:
             with anyio.fail_after(30):
                 return await ask_in_child(
                     OpenCode(self), parent="ses_1", store="store_1", text="Digest this.", model=MODEL, seconds=seconds
@@ -96,7 +96,7 @@ class Instance:
 
 def test_child_asks_the_hidden_agent_once_and_is_deleted() -> None:
     opencode = Instance(reply=answer('{"items": []}', "Done."))
-    assert opencode.request() == Answer(text='{"items": []}\nDone.', tokens=1_000)
+    assert opencode.request() == ModelAnswer(text='{"items": []}\nDone.', tokens=1_000)
     begun, asked, *ended = opencode.asked
     assert begun[2]["parentID"] == "ses_1"
     assert begun[2]["permission"] == [{"permission": "*", "pattern": "*", "action": "deny"}]

@@ -48,7 +48,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class DigestAnswer:
     """A parsed answer.
 
     Attributes:
@@ -62,7 +62,7 @@ class Answer:
     summary: dict[str, str]
 
 
-def parse_answer(text: str) -> Answer:
+def parse_answer(text: str) -> DigestAnswer:
     """Parse an answer.
 
     Args:
@@ -84,7 +84,7 @@ def parse_answer(text: str) -> Answer:
             items.append(read)
         else:
             dropped.append(DroppedItem(text=_show(written), reason=read))
-    return Answer(items=tuple(items), dropped=tuple(dropped), summary=_read_summary(rest.get("summary")))
+    return DigestAnswer(items=tuple(items), dropped=tuple(dropped), summary=_read_summary(rest.get("summary")))
 
 
 def _find_object(text: str) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from opencode_memory.learning.digest.answer import Answer, Item
+from opencode_memory.learning.digest.answer import DigestAnswer, Item
 from opencode_memory.learning.digest.grounding import find_objection, measure_share
 from opencode_memory.learning.digest.quotes import Found, Speaker, find_quote, is_long_enough, split_quote
 from opencode_memory.learning.digest.report import DroppedItem, DropReason
@@ -75,7 +75,7 @@ class Grounds:
     project: str | None = None
 
 
-def judge_items(answer: Answer, grounds: Grounds) -> Judged:
+def judge_items(answer: DigestAnswer, grounds: Grounds) -> Judged:
     """Check the items of an answer."""
     statements: list[Statement] = []
     dropped = list(answer.dropped)

@@ -25,7 +25,7 @@ _MOST_ON_MAP: Final = 1_000
 _DECEMBER: Final = 12
 
 
-class Step(StrEnum):
+class Interval(StrEnum):
     """The period of one bar of the timeline."""
 
     DAY = "day"
@@ -63,12 +63,12 @@ class Point:
 
 def show_timeline(asked: Asked) -> Page:
     """Show how many memories were made in each period, and the decisions of each."""
-    name = asked.text("step") or Step.WEEK
-    if name not in set(Step):
-        known = ", ".join(Step)
+    name = asked.text("step") or Interval.WEEK
+    if name not in set(Interval):
+        known = ", ".join(Interval)
         raise InvalidInputError(f"step: {name[:40]!r} is none of {known}", field="step", limit=known)
     filters = asked.filters()
-    bounds = list(_split_periods(Step(name), asked.at))
+    bounds = list(_split_periods(Interval(name), asked.at))
     numbers = [asked.store.count(**{**filters, "since": str(since), "until": str(until)}) for since, until in bounds]
     most = max(numbers)
     periods = [
@@ -81,7 +81,7 @@ def show_timeline(asked: Asked) -> Page:
         )
         for (since, until), number in zip(bounds, numbers, strict=True)
     ]
-    values = {**choices(asked), "periods": periods, "step": name, "steps": list(Step), "total": sum(numbers)}
+    values = {**choices(asked), "periods": periods, "step": name, "steps": list(Interval), "total": sum(numbers)}
     return Page(template="timeline.html", values=values)
 
 
@@ -119,13 +119,13 @@ def _find_telling(asked: Asked, filters: dict[str, Any], since: date, until: dat
     return asked.store.list(limit=_HEADLINES, **wanted)
 
 
-def _split_periods(step: Step, at: datetime) -> Iterator[tuple[date, date]]:
+def _split_periods(step: Interval, at: datetime) -> Iterator[tuple[date, date]]:
     """Yield the latest periods, the earliest first, each with its first day and the day after its last."""
     today = at.date()
     starts = {
-        Step.DAY: today,
-        Step.WEEK: today - timedelta(days=today.weekday()),
-        Step.MONTH: today.replace(day=1),
+        Interval.DAY: today,
+        Interval.WEEK: today - timedelta(days=today.weekday()),
+        Interval.MONTH: today.replace(day=1),
     }
     edges = [_after(starts[step], step), starts[step]]
     for _ in range(_NUMBERS[step] - 1):
@@ -134,13 +134,13 @@ def _split_periods(step: Step, at: datetime) -> Iterator[tuple[date, date]]:
     yield from pairwise(edges)
 
 
-def _after(day: date, step: Step) -> date:
-    if step is Step.MONTH:
+def _after(day: date, step: Interval) -> date:
+    if step is Interval.MONTH:
         return date(day.year + day.month // _DECEMBER, day.month % _DECEMBER + 1, 1)
-    return day + timedelta(days=1 if step is Step.DAY else 7)
+    return day + timedelta(days=1 if step is Interval.DAY else 7)
 
 
-def _before(day: date, step: Step) -> date:
-    if step is Step.MONTH:
+def _before(day: date, step: Interval) -> date:
+    if step is Interval.MONTH:
         return (day - timedelta(days=1)).replace(day=1)
-    return day - timedelta(days=1 if step is Step.DAY else 7)
+    return day - timedelta(days=1 if step is Interval.DAY else 7)

@@ -66,7 +66,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ModelAnswer:
     """Answer of a model.
 
     Attributes:
@@ -96,7 +96,7 @@ async def ask_in_child(
     model: Model,
     seconds: float,
     on_deleted: Callable[[], object] = lambda: None,
-) -> Answer:
+) -> ModelAnswer:
     """Ask a model in a child session, and delete the session, whatever happens.
 
     Args:
@@ -157,7 +157,7 @@ def _is_child(session: Any, store: str) -> bool:
     return False
 
 
-async def _ask(opencode: OpenCode, child: str, text: str, model: Model, seconds: float) -> Answer:
+async def _ask(opencode: OpenCode, child: str, text: str, model: Model, seconds: float) -> ModelAnswer:
     body = {
         "agent": DIGEST_AGENT,
         "model": {"providerID": model.provider, "modelID": model.name},
@@ -199,7 +199,7 @@ async def _find_repetition(opencode: OpenCode, child: str) -> str:
     return _shorten(state.get("message")) if state.get("type") == "retry" else ""
 
 
-def _read_answer(answer: Any, model: Model) -> Answer:
+def _read_answer(answer: Any, model: Model) -> ModelAnswer:
     match answer:
         case {"info": {"error": {"name": str(name)} as error} as info}:
             data = error.get("data")
@@ -211,7 +211,7 @@ def _read_answer(answer: Any, model: Model) -> Answer:
             text, tokens = "\n".join(find_texts(parts)), _count_tokens(info.get("tokens"))
             if not text.strip():
                 raise ModelError(f"the model {model} gave an empty answer", is_final=False, tokens=tokens)
-            return Answer(text=text, tokens=tokens)
+            return ModelAnswer(text=text, tokens=tokens)
     message = f"OpenCode passed on the answer of the model {model} in an unknown form"
     raise ModelError(message, is_final=False, tokens=None)
 

@@ -28,8 +28,8 @@ from opencode_memory.learning.digest.settings import uses_opencode
 from opencode_memory.learning.extraction.events import Message
 from opencode_memory.learning.switches import Switches
 from opencode_memory.server.plugin.child_session import (
-    Answer,
     Model,
+    ModelAnswer,
     ModelError,
     ask_in_child,
     delete_leftovers,
@@ -312,7 +312,7 @@ class DigestRunner:
 
     async def _ask(
         self, instance: Instance, session: str, request: DigestRequest, model: Model, charge: Charge
-    ) -> Answer:
+    ) -> ModelAnswer:
         # The instructions come with each request, so that an agent of an earlier setup knows them, too.
         text = f"{request.system}\n\n{request.text}"
         seconds = float(self._config.digest_timeout_seconds)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from opencode_memory.errors import StorageError
 from opencode_memory.files.atomic import PRIVATE_FOLDER, write_atomically
-from opencode_memory.hosts.opencode.setup.plan import Action, Plan, Step
+from opencode_memory.hosts.opencode.setup.plan import Action, Plan, SetupStep
 
 
 def apply_plan(plan: Plan) -> None:
@@ -38,7 +38,7 @@ def apply_plan(plan: Plan) -> None:
         raise failed from error
 
 
-def _apply_step(step: Step) -> Callable[[], object]:
+def _apply_step(step: SetupStep) -> Callable[[], object]:
     """Apply one step and return the function that undoes it."""
     path = step.path
     if step.text is None:

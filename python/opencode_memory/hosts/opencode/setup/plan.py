@@ -55,7 +55,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SetupStep:
     """One change.
 
     Attributes:
@@ -81,7 +81,7 @@ class Plan:
     """
 
     folder: Path
-    steps: tuple[Step, ...] = ()
+    steps: tuple[SetupStep, ...] = ()
     left: tuple[Path, ...] = ()
     waits: Mapping[Path, str] = field(default_factory=dict)
 
@@ -175,14 +175,14 @@ def plan_undo(folder: Path, *, within: Path | None = None) -> Plan | None:
     for path, sha in receipt.files.items():
         text = _read_text(path)
         if text is not None and digest(text) == sha:
-            steps.append(Step(Action.REMOVE, path, text))
+            steps.append(SetupStep(Action.REMOVE, path, text))
         elif os.path.lexists(path):
             left.append(path)
-    steps.append(Step(Action.REMOVE, folder / RECEIPT, _read_text(folder / RECEIPT)))
+    steps.append(SetupStep(Action.REMOVE, folder / RECEIPT, _read_text(folder / RECEIPT)))
     gone = {step.path for step in steps}
     for made in sorted(receipt.folders, key=lambda path: len(path.parts), reverse=True):
         if _list_children(made) <= gone:
-            steps.append(Step(Action.REMOVE, made))
+            steps.append(SetupStep(Action.REMOVE, made))
             gone.add(made)
     return Plan(folder=folder, steps=tuple(steps), left=tuple(left))
 
@@ -194,21 +194,21 @@ class _Draft:
         # Forget entries that no longer exist.
         self._files = {path: sha for path, sha in before.files.items() if os.path.lexists(path)}
         self._folders = [path for path in before.folders if path.is_dir()]
-        self._steps: list[Step] = []
+        self._steps: list[SetupStep] = []
 
     @property
     def paths(self) -> set[Path]:
         """Files that an installation added, or that this one will add."""
         return set(self._files)
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[SetupStep]:
         """Yield the steps in order: folders, then a first receipt, then the other files.
 
         If the process is killed, a later run can undo the files that the first receipt lists. An existing receipt is
         replaced last, because until then it tells which files may be replaced.
         """
 
-        def turn(step: Step) -> int:
+        def turn(step: SetupStep) -> int:
             if step.action is not Action.CREATE:
                 return 2
             return 0 if step.text is None else 1 if step.path.as_posix().endswith(RECEIPT) else 2
@@ -222,10 +222,10 @@ class _Draft:
             if os.path.lexists(path):
                 if not force and (found is None or self._files.get(path) != digest(found)):
                     return False
-                self._steps.append(Step(Action.REPLACE, path, text))
+                self._steps.append(SetupStep(Action.REPLACE, path, text))
             else:
                 self._make_folder(path.parent)
-                self._steps.append(Step(Action.CREATE, path, text))
+                self._steps.append(SetupStep(Action.CREATE, path, text))
         self._files[path] = digest(text)
         return True
 
@@ -234,19 +234,19 @@ class _Draft:
         for path in sorted(paths):
             text = _read_text(path)
             if text is not None and self._files[path] == digest(text):
-                self._steps.append(Step(Action.REMOVE, path, text))
+                self._steps.append(SetupStep(Action.REMOVE, path, text))
                 del self._files[path]
         gone = {step.path for step in self._steps if step.action is Action.REMOVE}
         for folder in [path for path in self._folders if path in {path.parent for path in gone}]:
             if _list_children(folder) <= gone:
-                self._steps.append(Step(Action.REMOVE, folder))
+                self._steps.append(SetupStep(Action.REMOVE, folder))
                 self._folders.remove(folder)
 
     def put_if_missing(self, path: Path, text: str) -> None:
         """Plan a file with this text, unless a file is there."""
         if not os.path.lexists(path):
             self._make_folder(path.parent)
-            self._steps.append(Step(Action.CREATE, path, text))
+            self._steps.append(SetupStep(Action.CREATE, path, text))
             self._files[path] = digest(text)
 
     def add_stub(self, place: Path) -> None:
@@ -260,10 +260,10 @@ class _Draft:
         """Plan the removal of a stub, so that npm installs the packages that the folder needs."""
         for name, text in NPM_FILES.items():
             if os.path.lexists(place / name):
-                self._steps.append(Step(Action.REMOVE, place / name, text))
+                self._steps.append(SetupStep(Action.REMOVE, place / name, text))
             self._files.pop(place / name, None)
         if (place / MODULES).is_dir():
-            self._steps.append(Step(Action.REMOVE, place / MODULES))
+            self._steps.append(SetupStep(Action.REMOVE, place / MODULES))
         self._folders = [path for path in self._folders if path != place / MODULES]
 
     def write_receipt(self, folder: Path, path: Path) -> None:
@@ -271,14 +271,14 @@ class _Draft:
         text = render_receipt(folder, Receipt(self._files, tuple(self._folders)))
         found = _read_text(path)
         if found != text:
-            self._steps.append(Step(Action.CREATE if found is None else Action.REPLACE, path, text))
+            self._steps.append(SetupStep(Action.CREATE if found is None else Action.REPLACE, path, text))
 
     def _make_folder(self, folder: Path) -> None:
         planned = {step.path for step in self._steps}
         for missing in reversed(
             [path for path in (folder, *folder.parents) if not path.exists() and path not in planned]
         ):
-            self._steps.append(Step(Action.CREATE, missing))
+            self._steps.append(SetupStep(Action.CREATE, missing))
             self._folders.append(missing)
 
 
