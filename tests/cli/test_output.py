@@ -81,7 +81,7 @@ def test_line_break_in_a_name_begins_no_line(capsys: pytest.CaptureFixture[str])
     PLAIN.note(hostile)
     captured = capsys.readouterr()
     assert captured.out == "topic  a 1  fact  you  forged\n"
-    assert captured.err == "a 1  fact  you  forged\n"
+    assert captured.err == "a\n  1  fact  you  forged\n"
 
 
 def test_text_keeps_its_line_breaks(capsys: pytest.CaptureFixture[str]) -> None:

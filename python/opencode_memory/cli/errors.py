@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import sys
 from typing import Final
 
@@ -16,7 +15,7 @@ import click
 
 from opencode_memory.cli.standard_streams import discard
 from opencode_memory.errors import BusyError, InvalidInputError, NotFoundError, OpencodeMemoryError, StorageError
-from opencode_memory.text.display import replace_controls
+from opencode_memory.text.display import indent_breaks
 
 DONE: Final = 0
 NOTHING_FOUND: Final = 1
@@ -24,7 +23,6 @@ FAILED: Final = 2
 INTERRUPTED: Final = 130
 _LOST_OUTPUT: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 """Errors of a write. Without the name of a file they concern standard output, because files are written with theirs."""
-_UNINDENTED: Final = re.compile(r"\n(?!  )")
 
 
 class OutputClosed(Exception):  # noqa: N818  not an error
@@ -53,14 +51,9 @@ def _print_error(error: OpencodeMemoryError | click.ClickException, *, as_json: 
         about = {"type": type(error).__name__, "message": message, "hint": hint}
         click.echo(json.dumps({"error": about}, ensure_ascii=False), err=True)
     else:
-        click.echo(f"error: {_clean(message)}", err=True)
+        click.echo(f"error: {indent_breaks(message)}", err=True)
         if hint:
-            click.echo(f"hint: {_clean(hint)}", err=True)
-
-
-def _clean(message: str) -> str:
-    """Replace control characters, and indent each line but the first, so that a name cannot begin a line of its own."""
-    return _UNINDENTED.sub("\n  ", replace_controls(message))
+            click.echo(f"hint: {indent_breaks(hint)}", err=True)
 
 
 def report_os_error(error: OSError, *, as_json: bool) -> int:

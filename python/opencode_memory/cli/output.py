@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import IO, Any, Final
@@ -17,7 +17,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from opencode_memory.text.display import replace_controls
+from opencode_memory.text.display import indent_breaks, replace_controls
 from opencode_memory.text.json_values import escape_separators, to_json
 from opencode_memory.text.reflow import reflow
 
@@ -68,16 +68,20 @@ class Output:
 
     def line(self, *parts: str | Styled) -> None:
         """Print the parts as one line. A line break in a name becomes a space, so that it cannot begin a line."""
-        click.echo("".join(map(self._render, parts)), self.texts, color=self.color)
+        click.echo("".join(_render(part, _flatten) for part in parts), self.texts, color=self.color)
 
     def text(self, text: str) -> None:
         """Print a text with its line breaks."""
         click.echo(replace_controls(text), self.texts, color=self.color)
 
     def note(self, *parts: str | Styled) -> None:
-        """Print a remark on one line to standard error; it is no part of the answer. With ``--json``, print nothing."""
+        """Print a remark to standard error, which is not part of the answer. With ``--json``, print nothing.
+
+        Its lines but the first are indented, so that a line break in a name does not begin a remark.
+        """
         if not self.as_json:
-            click.echo("".join(map(self._render, parts)), self.notes, err=True, color=self.color)
+            text = "".join(_render(part, indent_breaks) for part in parts)
+            click.echo(text, self.notes, err=True, color=self.color)
 
     def table(
         self, rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), cut: bool = True, header: Sequence[str] = ()
@@ -113,11 +117,6 @@ class Output:
         for line in shown:
             self.line(indent + line)
 
-    def _render(self, part: str | Styled) -> str:
-        if isinstance(part, Styled):
-            return click.style(_flatten(part.text), bold=part.bold or None, dim=part.dim or None, fg=part.color)
-        return _flatten(part)
-
 
 def bold(text: str) -> Styled:
     """Style an important text."""
@@ -145,6 +144,12 @@ def shorten(text: str, width: int) -> str:
         if used > width:
             return text[:place].rstrip() + "…"
     return text
+
+
+def _render(part: str | Styled, clean: Callable[[str], str]) -> str:
+    if isinstance(part, Styled):
+        return click.style(clean(part.text), bold=part.bold or None, dim=part.dim or None, fg=part.color)
+    return clean(part)
 
 
 def _flatten(text: str) -> str:

@@ -17,6 +17,7 @@ _CONTROLS: Final = re.compile(
 """Control characters, and what is invisible: directions, tags and variations that can carry hidden words."""
 
 _REWRITES: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_UNINDENTED: Final = re.compile(r"\n(?!  )")
 _NOT_IN_NAMES: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -28,6 +29,11 @@ def clean(text: str) -> str:
 def replace_controls(text: str) -> str:
     """Replace the characters that could rewrite a screen. Invisible ones stay, because some languages need them."""
     return _REWRITES.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+
+
+def indent_breaks(text: str) -> str:
+    """Replace controls, and indent each line but the first, so that a name in a text cannot begin a line of its own."""
+    return _UNINDENTED.sub("\n  ", replace_controls(text))
 
 
 def has_controls(text: str) -> bool:
