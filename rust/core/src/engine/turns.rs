@@ -129,9 +129,13 @@ impl SessionIndex {
         body(&store, &self.folder)
     }
 
+    fn holds(&self, path: &Path) -> bool {
+        path.starts_with(&self.folder)
+    }
+
     /// Whether an error is about damage of the index. It may also be about damage of the store of memories.
     fn is_damaged_by(&self, error: &Error) -> bool {
-        matches!(error, Error::CorruptStore { path, .. } if path.starts_with(&self.folder))
+        matches!(error, Error::CorruptStore { path, .. } if self.holds(path))
     }
 
     /// Whether an error is about this index, and not about the request or the store of memories.
@@ -139,7 +143,7 @@ impl SessionIndex {
         match error {
             Error::Index { .. } => true,
             Error::CorruptStore { path, .. } | Error::Storage { path, .. } | Error::Busy { path, .. } => {
-                path.starts_with(&self.folder)
+                self.holds(path)
             }
             _ => false,
         }
@@ -274,7 +278,7 @@ impl Engine {
                 Ok(T::default())
             }
             // The backups, which the error of the store names, have no session index.
-            Err(Error::CorruptStore { path, .. }) if path.starts_with(&shared.turns.folder) => {
+            Err(Error::CorruptStore { path, .. }) if shared.turns.holds(&path) => {
                 Err(Error::CorruptStore { path, message: READ_ONLY_DAMAGE.to_owned() })
             }
             read => read,
