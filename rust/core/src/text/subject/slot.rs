@@ -17,6 +17,9 @@ const OPEN: &[&str] = &[
     "contain", "contains", "had", "has", "have", "include", "includes", "need", "needs", "require", "requires",
     "support", "supports",
 ];
+/// Words for how often something happens.
+const FREQUENCIES: &[&str] =
+    &["biweekly", "daily", "fortnightly", "hourly", "monthly", "nightly", "quarterly", "weekly", "yearly"];
 
 /// Whether only a word such as "actually", or a verb such as "renamed", says that something changed, and the newer
 /// statement says something else about the same thing.
@@ -35,6 +38,7 @@ fn gives(older: &Claim, part: Part, newer: &Claim) -> bool {
             older.stems.iter().any(|stem| stem == "use")
                 || older.values.iter().any(|value| value.kind != Kind::Word && is_own(&value.text))
                 || older.places.iter().any(|place| !place.preposition.is_empty() && is_own(&place.stem))
+                || says_when(newer) && says_when(older)
         }
     }
 }
@@ -67,6 +71,12 @@ fn answer_one_question(newer: &Claim, older: &Claim) -> bool {
     here.preposition == there.preposition
         && (!here.preposition.is_empty() || is_verb_before)
         && !before.iter().any(|text| OPEN.contains(text))
+}
+
+/// Whether a statement says how often or on which day something happens.
+fn says_when(claim: &Claim) -> bool {
+    claim.values.iter().any(|value| value.kind == Kind::Day)
+        || claim.places.iter().any(|place| FREQUENCIES.contains(&place.text.as_str()))
 }
 
 fn is_verb(text: &str) -> bool {
@@ -155,6 +165,8 @@ mod tests {
         ("The landing page uses gatsby.", "The landing page was migrated to astro."),
         ("The invoice job runs Python 3.12.", "The invoice job was upgraded to Python 3.13."),
         ("The code freeze is on Monday.", "The code freeze was postponed to Friday."),
+        ("The invoice job runs nightly.", "The invoice job was moved to hourly."),
+        ("The invoice job runs daily.", "The invoice job was moved to Mondays."),
         ("The upload limit is 10 MB.", "The upload limit was raised to 20 MB."),
         ("The landing page theme is dark.", "The landing page theme was changed to light."),
     ];
