@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
+import pytest
+
 from opencode_memory import MemoryStore
 
 
@@ -23,3 +28,16 @@ def test_usefulness_ignores_deleted_memories(store: MemoryStore) -> None:
     store.delete([gone])
     store.note_uses([kept, kept, gone])
     assert uses(store) == {"The walrus is built with make.": 2}
+
+
+def test_store_that_a_newer_version_upgraded_is_closed_with_a_warning(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.remember("The walrus is built with make.")
+    store.recall("walrus")
+    with closing(sqlite3.connect(store.data_dir / "store.db")) as newer:
+        newer.execute("PRAGMA user_version = 99")
+        store.close()
+    [message] = [record.getMessage() for record in caplog.records if record.name.endswith("store.closing")]
+    assert "the last uses of memories were not counted" in message
+    assert "format 99 is newer" in message

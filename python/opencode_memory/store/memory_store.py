@@ -37,6 +37,7 @@ from opencode_memory.models import (
 from opencode_memory.store import arguments, records
 from opencode_memory.store.backups import Backups
 from opencode_memory.store.batches import write_batch
+from opencode_memory.store.closing import close_engine
 from opencode_memory.store.cursor import Cursor
 from opencode_memory.store.documents import Documents
 from opencode_memory.store.edits import Changes, changed_fields
@@ -101,7 +102,7 @@ class MemoryStore:
         self.reminders = Reminders(engine, project, zone)
         self.turns: Turns = Turns(engine, queue) if parent is None else parent.turns
         # If a program ends without closing the store, this stops the engine's thread before the interpreter ends.
-        self._finalizer = weakref.finalize(self, engine.close) if parent is None else None
+        self._finalizer = weakref.finalize(self, close_engine, engine) if parent is None else None
 
     def __enter__(self) -> Self:
         return self
