@@ -203,13 +203,28 @@ def test_show_names_what_was_said_later(cli: CommandLine) -> None:
     assert "said later" not in cli.ok("show", later).out
 
 
+def test_purge_that_leaves_no_text_is_complete(cli: CommandLine) -> None:
+    assert cli.ok("purge", cli.remember("Erase me."), "--yes", "--json").json["complete"] is True
+
+
+def test_purge_that_left_a_text_says_so_in_its_exit_code(cli: CommandLine) -> None:
+    first, second = cli.remember("Erase me."), cli.remember("Erase me as well.")
+    backup = Path(cli.ok("backup", "create", "--json").json["path"])
+    backup.write_bytes(b"no backup any more")
+    purged = cli("purge", first, "--yes")
+    assert (purged.code, "Not erased: cannot check whether a backup contains it" in purged.out) == (1, True)
+    answer = cli("purge", second, "--yes", "--json")
+    assert (answer.code, answer.json["complete"], answer.json["memories"]) == (1, False, 1)
+
+
 def test_purge_requires_confirmation_and_names_backups(cli: CommandLine) -> None:
     id_of_memory = cli.remember("Erase me.")
     backup = cli.ok("backup", "create", "--json").json["path"]
     refused = cli("purge", id_of_memory)
     assert refused.code == 2
     assert "--yes" in refused.err
-    assert backup in cli.ok("purge", id_of_memory, "--yes").out
+    purged = cli("purge", id_of_memory, "--yes")
+    assert (purged.code, f"Still contained in the backup {backup}" in purged.out) == (1, True)
     assert cli("show", id_of_memory).code == 1
     assert cli("history", id_of_memory).code == 1
 

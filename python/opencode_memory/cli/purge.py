@@ -16,7 +16,10 @@ from opencode_memory.text.formatting import format_count
 @ids_argument
 @yes_option
 def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
-    """Erase memories permanently: text, history, embeddings, index entries and their files. This cannot be undone."""
+    """Erase memories permanently: text, history, embeddings, index entries and their files. This cannot be undone.
+
+    Exits with 1 if a backup or another file still contains the text.
+    """
     # The command line starts faster without it.
     from opencode_memory.memory_file.purged import take_out  # noqa: PLC0415
     from opencode_memory.mirror import find_texts, remove_purged  # noqa: PLC0415
@@ -32,14 +35,16 @@ def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
         texts = {id_: one.texts for id_, one in memories.items()}
         cleaned = take_out(store, texts, at=run.started_at, environment=run.config.environment)
     report = replace(report, problems=(*report.problems, *files.problems, *cleaned.problems))
+    is_complete = not report.problems and not report.backups
     if run.out.as_json:
         run.out.json(
             {
                 **{one.name: getattr(report, one.name) for one in fields(report)},
                 "files": (*files.removed, *cleaned.changed),
+                "complete": is_complete,
             }
         )
-        return DONE
+        return DONE if is_complete else NOTHING_FOUND
     run.out.line(f"Erased {format_count(report.memories, 'memory')}.")
     for file in files.removed:
         run.out.line(f"Removed {file}")
@@ -49,4 +54,4 @@ def purge(run: Invocation, *, ids: tuple[str, ...], yes: bool) -> int:
         run.out.line(f"Still contained in the backup {backup}")
     for problem in report.problems:
         run.out.line(f"Not erased: {problem}")
-    return DONE
+    return DONE if is_complete else NOTHING_FOUND
