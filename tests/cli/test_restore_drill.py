@@ -58,6 +58,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data" / "opencode-memory" / "store"
 
 
+def spoil_index(file: Path, former: str, other: str) -> str:
+    """Build an index of SQLite as if its definition had other words, as a lost or old page of it does; return its name."""
+    name = "memory_by_text"
+    with closing(sqlite3.connect(file)) as connection, connection:
+        [(sql,)] = connection.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchall()
+        assert former in sql
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = ?", (former, other, name))
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute(f"REINDEX {name}")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (sql, name))
+    return name
+
+
 @pytest.fixture
 def backup(cli: CommandLine, folder: Path) -> Path:
     with open_store(folder) as store:
@@ -114,6 +129,26 @@ def test_damaged_backup_changes_nothing(cli: CommandLine, folder: Path, backup: 
     assert list(folder.glob("damaged-*")) == list(folder.glob("restoring")) == []
 
 
+def test_backup_with_a_damaged_index_is_refused_and_its_rows_can_be_rescued(
+    cli: CommandLine, folder: Path, backup: Path, tmp_path: Path
+) -> None:
+    index = spoil_index(backup, "content_hash", "id")
+    cli.ok("remember", "A later memory.")
+    answer = cli("backup", "restore", "--yes", str(backup))
+    assert (answer.code, f"{backup}: is damaged: " in answer.err, index in answer.err) == (2, True, True)
+    assert "opencode-memory --data-dir FOLDER repair" in answer.err
+    assert sorted(cli.contents("--all-projects")) == sorted([*TEXTS, "A later memory."])
+    assert list((folder / "backups").iterdir()) == [backup]
+
+    rescued = tmp_path / "rescued"
+    rescued.mkdir()
+    backup.rename(rescued / "store.db")
+    assert "Repaired: SQLite:" in cli.ok("--data-dir", str(rescued), "repair").out
+    fixed = cli.ok("--data-dir", str(rescued), "backup", "create", "--json").json["path"]
+    cli.ok("backup", "restore", "--yes", fixed)
+    assert sorted(cli.contents("--all-projects")) == sorted(TEXTS)
+
+
 def test_backup_list_names_what_a_damaged_store_hides(cli: CommandLine, folder: Path, backup: Path) -> None:
     overwrite(folder / "store.db")
     (folder / "store.db-wal").write_bytes(b"left behind")
@@ -147,23 +182,7 @@ def test_new_folder_and_folder_of_an_interrupted_first_start_are_no_alarm(cli: C
 
 
 def test_repair_rebuilds_an_index_of_sqlite(cli: CommandLine, folder: Path, backup: Path) -> None:
-    connection = sqlite3.connect(folder / "store.db")
-    with connection:
-        # Removes the rows of one index from the file, as a lost page of it does.
-        [(name, sql)] = connection.execute(
-            "SELECT name, sql FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'memory' AND sql NOT NULL"
-            " AND sql NOT LIKE '%UNIQUE%' AND sql NOT LIKE '%WHERE%' LIMIT 1"
-        ).fetchall()
-        connection.execute("PRAGMA writable_schema = ON")
-        connection.execute("UPDATE sqlite_schema SET sql = sql || ' WHERE 0' WHERE name = ?", (name,))
-    connection.close()
-    connection = sqlite3.connect(folder / "store.db")
-    with connection:
-        connection.execute(f"REINDEX {name}")
-        connection.execute("PRAGMA writable_schema = ON")
-        connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = ?", (sql, name))
-    connection.close()
-
+    name = spoil_index(folder / "store.db", "project)", "project) WHERE 0")
     found = cli("verify")
     assert found.code == 1
     assert f"missing from index {name}" in found.out or f"in index {name}" in found.out

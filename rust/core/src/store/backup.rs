@@ -137,8 +137,17 @@ fn examine(source: &Path, control: &Control<'_>) -> Result<()> {
     if schema::inspect(&from, source).map_err(|error| error.located(source))? == schema::Found::Nothing {
         return Err(Error::CorruptStore { path: source.to_owned(), message: "is empty".into() });
     }
-    if let Some(damage) = check::first_damage(&from, "quick_check", source, control)? {
-        return Err(Error::CorruptStore { path: source.to_owned(), message: format!("is damaged: {damage}") });
+    // A row that an index has and its table lacks, or the reverse, tells of a torn copy. The quick check does not compare
+    // them.
+    if let Some(damage) = check::first_damage(&from, "integrity_check", source, control)? {
+        let advice = if damage.contains(" index ") {
+            "its rows may be of two states. Restore another backup, or copy this one as store.db into a new folder and run \
+             `opencode-memory --data-dir FOLDER repair`"
+        } else {
+            "`opencode-memory backup list` shows other backups"
+        };
+        let message = format!("is damaged: {damage}; {advice}");
+        return Err(Error::CorruptStore { path: source.to_owned(), message });
     }
     Ok(())
 }
