@@ -34,9 +34,9 @@ impl Store {
         snapshot.execute_batch("COMMIT")?;
         snapshot.pragma_update(None, "query_only", false)?;
         let copy = DatabaseCopy { partial: &partial_name(target), target, attempted: "write a backup to" };
-        let copied = copy.write_partial(&snapshot, control).and_then(|()| {
+        let copied = copy.write_partial(&snapshot, control).and_then(|own| {
             crate::crash::point("backup:copied");
-            copy.publish()
+            copy.publish(own)
         });
         snapshot.pragma_update(None, "query_only", true)?;
         snapshot.execute_batch("BEGIN")?; // dropping the snapshot ends this transaction

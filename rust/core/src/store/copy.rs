@@ -8,7 +8,7 @@ use super::interrupt::interruptible;
 use super::{connection, files};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::platform;
+use crate::platform::{self, Identity};
 
 /// A complete, compact copy of a database.
 pub struct DatabaseCopy<'a> {
@@ -21,28 +21,42 @@ pub struct DatabaseCopy<'a> {
 }
 
 impl DatabaseCopy<'_> {
-    /// Write the copy under its first name.
-    pub fn write_partial(&self, connection: &Connection, control: &Control<'_>) -> Result<()> {
+    /// Write the copy under its first name; returns the identity of its file.
+    pub fn write_partial(&self, connection: &Connection, control: &Control<'_>) -> Result<Identity> {
         let name = self.partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
         files::remove_if_there(self.partial)?;
         files::create_file(self.partial)?;
+        let own =
+            platform::identity(self.partial).map_err(|source| Error::storage(self.attempted, self.target, source))?;
         let copied = interruptible(connection, control, || {
             connection
                 .execute("VACUUM INTO ?1", [name])
                 .map(drop)
                 .map_err(|error| connection::describe(self.attempted, self.target, error))
         });
-        if copied.is_err() {
+        if copied.is_err() && self.is_own(own) {
             files::remove_if_there(self.partial)?;
         }
-        copied
+        copied.map(|()| own)
     }
 
-    /// Give the complete copy its last name.
-    pub fn publish(&self) -> Result<()> {
+    /// Give the complete copy, whose file is `own`, its last name.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if another process has removed this file, because it writes a copy of the same names. Its file
+    /// may be incomplete, so it must not get the last name yet.
+    pub fn publish(&self, own: Identity) -> Result<()> {
         let fail = |source| Error::storage(self.attempted, self.target, source);
-        crate::durable::sync_file(self.partial).map_err(fail)?;
+        let synced = crate::durable::sync_file(self.partial);
+        if !self.is_own(own) {
+            return Err(Error::Conflict(format!("another process is writing {} as well", self.target.display())));
+        }
+        synced.map_err(fail)?;
         platform::rename(self.partial, self.target).map_err(fail)?;
         crate::durable::sync_folder_of(self.target)
+    }
+
+    fn is_own(&self, own: Identity) -> bool {
+        platform::identity(self.partial).is_ok_and(|found| found == own)
     }
 }

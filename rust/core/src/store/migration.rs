@@ -87,13 +87,13 @@ fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBu
     let target = folder.join(format!("format-{from}.db"));
     let partial = folder.join(format!("format-{from}.db.{}.partial", std::process::id()));
     let copy = DatabaseCopy { partial: &partial, target: &target, attempted: "write a copy before its migration to" };
-    copy.write_partial(connection, &Control::none())?;
+    let own = copy.write_partial(connection, &Control::none())?;
     // Another process may have migrated the store since this one examined it. The copy of that process stays then.
     if user_version(&partial)? != from {
         files::remove_if_there(&partial)?;
         return Ok(target);
     }
-    copy.publish()?;
+    copy.publish(own)?;
     Ok(target)
 }
 
