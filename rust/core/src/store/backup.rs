@@ -52,7 +52,7 @@ impl Store {
         let source = platform::resolve(source).map_err(|error| Error::storage("resolve", source, error))?;
         let itself = (source.to_string_lossy().into_owned(), modified_ms(&source)?);
         let folder = self.file().parent().unwrap_or_else(|| Path::new("."));
-        migration::with_current(folder, &source, |source| {
+        migration::with_current(folder, &source, control, |source| {
             self.exclusively(|connection| {
                 connection
                     .execute("ATTACH DATABASE ?1 AS source", [connection::uri(source, connection::Access::ReadOnly)])?;

@@ -11,7 +11,7 @@ use super::copy::DatabaseCopy;
 use super::schema::{self, FORMAT, Found};
 use super::{FILE, connection, files};
 use crate::control::Control;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Folder of the backups beside a store.
 pub const BACKUPS: &str = "backups";
@@ -104,22 +104,32 @@ fn user_version(file: &Path) -> Result<i64> {
 }
 
 /// Call `body` with a backup of the current format: `source` itself, or a migrated copy of it in `dir`.
-pub fn with_current<T>(dir: &Path, source: &Path, body: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
-    let found = schema::inspect(&connection::reader(source, connection::Access::ReadOnly)?, source);
+pub fn with_current<T>(
+    dir: &Path,
+    source: &Path,
+    control: &Control<'_>,
+    body: impl FnOnce(&Path) -> Result<T>,
+) -> Result<T> {
+    let original = connection::reader(source, connection::Access::ReadOnly)?;
+    let found = schema::inspect(&original, source);
     let Found::Older(from) = found.map_err(|error| error.located(source))? else { return body(source) };
     let folder = dir.join(MIGRATING);
     files::remove_if_there(&folder)?;
     files::create_folder(&folder)?;
-    let copy = folder.join(FILE);
-    let done = fs_err::copy(source, &copy)
-        .map_err(|error| Error::storage("copy", source, error))
-        .and_then(|_| {
-            let mut connection = Connection::open(&copy).map_err(|error| connection::describe("open", &copy, error))?;
-            apply(&mut connection, &copy, from, None)
-        })
-        .and_then(|()| body(&copy));
+    let done = copy_migrated(&original, from, &folder.join(FILE), control).and_then(|copy| body(&copy));
     files::remove_if_there(&folder)?;
     done
+}
+
+/// Write a migrated copy of a store of format `from`. `SQLite` copies it, because a store that was not closed has rows in
+/// its WAL that are not in its file.
+fn copy_migrated(original: &Connection, from: i64, copy: &Path, control: &Control<'_>) -> Result<PathBuf> {
+    original.pragma_update(None, "query_only", false)?; // it refuses VACUUM as well
+    DatabaseCopy { partial: copy, target: copy, attempted: "write a copy for its migration to" }
+        .write_partial(original, control)?;
+    let mut connection = Connection::open(copy).map_err(|error| connection::describe("open", copy, error))?;
+    apply(&mut connection, copy, from, None)?;
+    Ok(copy.to_owned())
 }
 
 #[cfg(test)]
@@ -149,6 +159,24 @@ mod tests {
         let new = Connection::open_in_memory().expect("a store");
         schema::create(&new, 0).expect("tables");
         assert_eq!(layout(&old), layout(&new));
+    }
+
+    #[test]
+    fn migrated_copy_of_a_store_that_was_not_closed_has_the_rows_of_its_wal() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join(FILE);
+        let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/v1").join(FILE);
+        std::fs::copy(first, &file).expect("a copy");
+        let old = Connection::open(&file).expect("a store");
+        old.pragma_update(None, "journal_mode", "WAL").expect("a WAL");
+        old.execute("INSERT INTO project(name, created_at) VALUES ('only in the WAL', 0)", []).expect("a row");
+        let count = |file: &Path| {
+            let copy = Connection::open(file).expect("a copy");
+            let sql = "SELECT count(*) FROM project WHERE name = 'only in the WAL'";
+            Ok(copy.query_row(sql, [], |row| row.get::<_, i64>(0))?)
+        };
+        assert_eq!(with_current(dir.path(), &file, &Control::none(), count).expect("a copy"), 1);
+        assert!(!dir.path().join(MIGRATING).exists());
     }
 
     #[test]
