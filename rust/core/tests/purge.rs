@@ -214,3 +214,29 @@ fn purge_that_ends_leaves_the_mark_of_one_that_began_meanwhile() {
     engine.maintain().expect("maintained");
     assert_eq!(unfinished(), None);
 }
+
+#[test]
+fn purge_names_incomplete_copies_and_damaged_files_beside_the_store() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    let ids = remember(&engine, 0..2);
+    let backup = dir.path().join("backups/noted.db");
+    engine.backup(&backup, &Control::none()).expect("a backup");
+    std::fs::rename(&backup, dir.path().join("backups/noted.db.partial")).expect("an incomplete backup");
+    let left = ["backups/noted.db.partial", "backups/format-1.db.77.partial", "damaged-1", "migrating", "restoring"];
+    std::fs::write(dir.path().join(left[1]), b"begun").expect("a file");
+    for folder in &left[2..] {
+        std::fs::create_dir(dir.path().join(folder)).expect("a folder");
+    }
+    let report = engine.purge(&ids[..1], &Control::none()).expect("a purge");
+    let named: Vec<_> =
+        report.problems.iter().map(|problem| problem.split(" may contain it; ").next().unwrap()).collect();
+    assert_eq!(named, left.map(|name| dir.path().join(name).display().to_string()));
+    for path in files::files(dir.path()).iter().filter(|path| path.to_string_lossy().ends_with(".partial")) {
+        std::fs::remove_file(path).expect("deleted");
+    }
+    for folder in &left[2..] {
+        std::fs::remove_dir_all(dir.path().join(folder)).expect("deleted");
+    }
+    assert_eq!(engine.purge(&ids[1..], &Control::none()).expect("a purge").problems, Vec::<String>::new());
+}

@@ -13,9 +13,10 @@ use crate::index::catch_up::{Goals, Lock, catch_up, try_lock};
 use crate::index::graph::snapshot;
 use crate::index::lexical::{self, Lexical};
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
+use crate::platform;
 use crate::store::backup::Backups;
 use crate::store::embedding::Model;
-use crate::store::{Snapshot, backup, check, counts, embedding, history, purge, retention, traces, usage};
+use crate::store::{Snapshot, backup, check, counts, embedding, history, leftovers, purge, retention, traces, usage};
 
 /// Days for which a deleted memory can be restored.
 const RETENTION_DAYS: i64 = 30;
@@ -200,9 +201,12 @@ impl Engine {
             report.problems.push(format!("cannot check whether backups contain it: {error}"));
             Backups::default()
         });
-        for path in found.incomplete {
-            let path = path.display();
-            report.problems.push(format!("{path} may contain it; if no backup is being written, delete this file"));
+        let dir = platform::resolve(&shared.data_dir).unwrap_or_else(|_| shared.data_dir.clone());
+        let beside = leftovers::find(&dir).into_iter().filter(|(path, _)| !found.incomplete.contains(path));
+        let incomplete = found.incomplete.iter().cloned();
+        let incomplete = incomplete.map(|path| (path, "if no backup is being written, delete this file"));
+        for (path, advice) in incomplete.chain(beside) {
+            report.problems.push(format!("{} may contain it; {advice}", path.display()));
         }
         for (path, _) in found.complete {
             match backup::holds_any(&path, &full) {

@@ -16,7 +16,7 @@ use crate::error::Result;
 /// Folder of the backups beside a store.
 pub const BACKUPS: &str = "backups";
 /// Folder in which the copy of an older backup is migrated.
-const MIGRATING: &str = "migrating";
+pub const MIGRATING: &str = "migrating";
 
 /// Statements of each step; the first leads from format 1 to 2. A step never changes after a release.
 const STEPS: [&str; FORMAT as usize - 1] = [

@@ -20,6 +20,7 @@ pub mod job;
 pub mod kv;
 pub mod learning;
 pub mod ledger;
+pub mod leftovers;
 pub mod link;
 pub mod memory;
 mod migration;

@@ -14,7 +14,7 @@ use crate::platform;
 /// Beginning of the name of a folder with damaged files that a restore moved aside.
 pub const ASIDE: &str = "damaged-";
 /// Folder in which a restored store is built.
-const BUILDING: &str = "restoring";
+pub const BUILDING: &str = "restoring";
 /// Parts of a store on disk: the file first, so that a restore that is killed leaves no store with a foreign WAL.
 const PARTS: [&str; 3] = ["", "-wal", "-shm"];
 
