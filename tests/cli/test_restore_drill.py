@@ -149,6 +149,20 @@ def test_backup_with_a_damaged_index_is_refused_and_its_rows_can_be_rescued(
     assert sorted(cli.contents("--all-projects")) == sorted(TEXTS)
 
 
+def test_backup_of_a_damaged_store_says_so_and_replaces_no_older_one(
+    cli: CommandLine, folder: Path, backup: Path
+) -> None:
+    cli.ok("config", "set", "backup.keep", "1")
+    index = spoil_index(folder / "store.db", "content_hash", "id")
+    answer = cli("backup", "create")
+    assert (answer.code, "cannot be restored" in answer.err, index in answer.err) == (1, True, True)
+    assert backup.exists()
+    assert index in cli("backup", "create", "--json").json["damage"]
+    cli.ok("repair")
+    made = cli.ok("backup", "create", "--json").json
+    assert (made["damage"], backup.exists()) == (None, False)
+
+
 def test_backup_list_names_what_a_damaged_store_hides(cli: CommandLine, folder: Path, backup: Path) -> None:
     overwrite(folder / "store.db")
     (folder / "store.db-wal").write_bytes(b"left behind")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from opencode_memory._core import first_damage
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
@@ -27,21 +28,28 @@ _NAMED: Final = 3
 
 @command("create")
 @click.argument("path", type=click.Path(path_type=Path), required=False)
-def create(run: Invocation, *, path: Path | None) -> None:
+def create(run: Invocation, *, path: Path | None) -> int:
     """Create a backup of the store at PATH.
 
     Without PATH, the backup goes into the store's own folder, and only the newest backups there are kept
     (see backup.keep).
+
+    Exits with 1 if the store is damaged, because its backup cannot be restored. Older backups are kept then.
     """
     with run.open_store() as store:
         written = store.backups.create(path)
-        removed = _remove_oldest(store, run.config.backup.keep) if path is None else []
+        damage = first_damage(store.data_dir)
+        removed = _remove_oldest(store, run.config.backup.keep) if path is None and damage is None else []
     if run.out.as_json:
-        run.out.json({"path": written, "removed": removed})
-        return
-    run.out.line(f"Wrote {written}")
-    for old in removed:
-        run.out.line(f"Removed {old}")
+        run.out.json({"path": written, "removed": removed, "damage": damage})
+    else:
+        run.out.line(f"Wrote {written}")
+        for old in removed:
+            run.out.line(f"Removed {old}")
+        if damage is not None:
+            run.out.note(f"The store is damaged, so this backup cannot be restored: {damage}")
+            run.out.note("`opencode-memory repair` rebuilds indexes; create a backup again afterwards.")
+    return DONE if damage is None else NOTHING_FOUND
 
 
 @command("list")
