@@ -162,6 +162,19 @@ def test_invalid_answers_of_a_server_are_ignored(answer: str, plugged: Plugged, 
             assert called.ms < limit_ms(hook) + GRACE_MS, hook
 
 
+def test_a_server_that_cannot_be_started_is_said_once_on_the_screen(plugged: Plugged, shop: Path) -> None:
+    written = plugged.manifest.read_text()
+    plugged.manifest.write_text(json.dumps(json.loads(written) | {"start": ["false"]}))
+    try:
+        with Hooks(plugged, shop) as hooks:
+            until(lambda: hooks.call("toasts").output["toasts"] != [], "nothing was said")
+            assert hooks.call(*ALL_HOOKS[0]).failed is None
+            [toast] = hooks.call("toasts").output["toasts"]
+    finally:
+        plugged.manifest.write_text(written)
+    assert "opencode-memory doctor" in toast["body"]["message"]
+
+
 def test_a_server_of_another_protocol_says_so_on_the_screen_and_is_left_alone(plugged: Plugged, shop: Path) -> None:
     def refuses(connection: ServerConnection) -> None:
         for _ in connection:

@@ -19,6 +19,10 @@ const MAX_UNSENT_BYTES = 16_000_000
 const MAX_SESSIONS = 1_000
 // The server is replaced, and has answered every request that it read.
 const MOVED = 4010
+const NOT_STARTED = "The memory server could not be started. `opencode-memory doctor` says why."
+
+// Shared by all instances of the plugin, which start the server together.
+let hasSaidNotStarted = false
 
 export class Bridge {
   private socket: WebSocket | undefined
@@ -166,8 +170,17 @@ export class Bridge {
     void startServer(this.manifest).then((isThere) => {
       this.isStarting = false
       this.isHopeless = !isThere && !this.isReady
-      if (this.isHopeless) this.wake()
+      if (!this.isHopeless) return
+      this.wake()
+      this.sayNotStarted()
     })
+  }
+
+  // Say it once, because the user may work on without a server.
+  private sayNotStarted(): void {
+    if (hasSaidNotStarted || this.manifest.start.length === 0) return
+    hasSaidNotStarted = true
+    void toast(this.input, { message: NOT_STARTED, variant: "warning" }).catch(() => {})
   }
 
   private wake(): void {
