@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ hypothesis.settings.register_profile("default", deadline=None)
 hypothesis.settings.register_profile("fast", deadline=None, max_examples=20)
 hypothesis.settings.register_profile("slow", deadline=None, max_examples=2000)
 hypothesis.settings.load_profile("default")
+
+# A shell starts programs in the background with this signal ignored, and the processes of tests would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 OpenStore = Callable[..., MemoryStore]
 

@@ -293,15 +293,13 @@ def test_watcher_ends_on_stop(watch: Watch) -> None:
 
 
 PROGRAM = """
-import signal, sys, threading
+import sys, threading
 from pathlib import Path
 from opencode_memory.notes.watcher import NoteWatcher
 
 def ready(path):
     print(path, flush=True)
 
-# A shell starts background programs with this signal ignored, and their children inherit that.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 polling = sys.argv[2] == "polling"
 watcher = NoteWatcher([Path(sys.argv[1])], project_of=lambda _: (None, None), on_change=ready, polling=polling)
 try:
