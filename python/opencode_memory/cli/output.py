@@ -75,9 +75,9 @@ class Output:
         click.echo(replace_controls(text), self.texts, color=self.color)
 
     def note(self, *parts: str | Styled) -> None:
-        """Print a remark to standard error, which is not part of the answer. With ``--json``, print nothing.
+        """Print a remark, which is no part of the answer, to standard error. With ``--json``, print nothing.
 
-        Its lines but the first are indented, so that a line break in a name does not begin a remark.
+        Each line after the first is indented, so that a line break in a name cannot begin another remark.
         """
         if not self.as_json:
             text = "".join(_render(part, indent_breaks) for part in parts)

@@ -57,7 +57,7 @@ def open_atomically(path: Path, *, mode: int = PRIVATE_FILE) -> Iterator[TextIOW
     # Private while it is written, whatever its final permissions are.
     descriptor = system().open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_FILE)
     try:
-        # Some file systems have no locks. There, nothing is taken for a leftover.
+        # Some file systems have no locks. On these, no leftover is removed.
         with suppress(OSError):
             system().try_lock(descriptor)
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as out:

@@ -380,7 +380,7 @@ class _Ingest:
         return matched, edited
 
     def _list_gone(self, moving: Collection[str]) -> list[Known]:
-        """Return the memories whose section is gone, without those whose topic moves."""
+        """Return the memories whose section is gone. Leave out those that move to another section."""
         return [
             memory
             for known in self._known.values()

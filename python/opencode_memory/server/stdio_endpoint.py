@@ -21,6 +21,7 @@ from opencode_memory.resident.client import MOVED, describe
 from opencode_memory.resident.stdio_client import ACCEPTED, describe_server
 from opencode_memory.server.guards.owner_token import OwnerToken
 from opencode_memory.server.in_flight import InFlight
+from opencode_memory.server.socket_texts import read_texts
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -115,9 +116,7 @@ class _Client:
 
     async def lines(self) -> AsyncIterator[str]:
         """Yield the messages of the client until it disconnects."""
-        # After an answer that could not be sent, ``receive_text`` would raise. The text is None when the process has
-        # ended, or sends bytes, which it never does.
-        while (line := (await self._socket.receive()).get("text")) is not None:
+        async for line in read_texts(self._socket):
             if _has(line, method=True):
                 if self._is_leaving:
                     continue

@@ -6,7 +6,6 @@ A plugin sends the token from a file that only its user can read.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +23,7 @@ from opencode_memory.server.guards.refusal import OnRefused
 from opencode_memory.server.plugin.connection import Connection
 from opencode_memory.server.plugin.digest_runner import DigestRunner
 from opencode_memory.server.plugin.learning_switch import LearningSwitch
+from opencode_memory.server.socket_texts import read_texts
 from opencode_memory.service.versions import is_older
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Bridge:
         await socket.accept()
 
         async def send(text: str) -> None:
-            # A plugin that has disconnected cannot get an answer. ``_texts`` notices its end.
+            # A plugin that has disconnected cannot get an answer. ``read_texts`` notices its end.
             with suppress(WebSocketDisconnect, RuntimeError):
                 await socket.send_text(text)
 
@@ -113,7 +113,7 @@ class Bridge:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_close_silent, connection, socket)
                 with self.learning.used():
-                    await connection.run(_texts(socket))
+                    await connection.run(read_texts(socket))
                 tasks.cancel_scope.cancel()
         finally:
             del self._connections[connection]
@@ -126,10 +126,3 @@ async def _close_silent(connection: Connection, socket: WebSocket) -> None:
         return
     with suppress(WebSocketDisconnect, RuntimeError):
         await socket.close(_REFUSED, "the plugin sent no greeting in time")
-
-
-async def _texts(socket: WebSocket) -> AsyncIterator[str]:
-    """Yield the texts of a plugin until it disconnects, or sends bytes, which no plugin does."""
-    # After an answer that could not be sent, ``receive_text`` would raise, and lose what the plugin has sent before.
-    while (text := (await socket.receive()).get("text")) is not None:
-        yield text

@@ -89,7 +89,7 @@ def find_explicit_order(sentence: str) -> Verdict | None:
 
 
 def find_announcement(sentence: str) -> str | None:
-    """Return the words by which a sentence announces what is to be remembered, whether or not that lasts.
+    """Return the words before what is to be remembered, also if that is about the work at hand.
 
     >>> find_announcement("Please remember that you should ignore this warning.")
     'Please remember that '
