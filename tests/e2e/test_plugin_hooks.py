@@ -67,7 +67,7 @@ def test_plugin_has_one_export_and_ignores_opencode_1_setup(hooks: Hooks) -> Non
     assert hooks.loaded["version2"] is None
 
 
-def test_a_message_of_forty_words_costs_less_than_25_ms(server: MemoryServer, hooks: Hooks) -> None:
+def test_a_message_of_forty_words_costs_less_than_three_embeddings(server: MemoryServer, hooks: Hooks) -> None:
     server.until_warm()
     times = []
     for number in range(60):
@@ -83,7 +83,8 @@ def test_a_message_of_forty_words_costs_less_than_25_ms(server: MemoryServer, ho
         f"\na new message: median {median:.1f} ms, of which embedding {embedding:.1f}; "
         f"one that was decided on: {statistics.median(again):.2f} ms"
     )
-    assert median < 25
+    # 25 ms where an embedding takes 8.
+    assert median < 3 * embedding
     assert statistics.median(again) < 2
 
 
