@@ -22,8 +22,9 @@ test: tools test-rust test-python ## Run all tests
 test-rust:
 	$(CARGO) test --release --locked --package opencode-memory-core --package opencode-memory-embed --features opencode-memory-core/crash-points
 
+# One process for each processor: many tests wait for other processes.
 test-python:
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest --numprocesses auto --dist worksteal
 
 # Fetch the programs first, so that an unreachable registry is reported before any test runs.
 e2e: tools wheel ## Run the tests with real programs such as OpenCode (needs npm, git, and the installed package)
