@@ -85,16 +85,6 @@ _TURNS_AWAY: Final = re.compile(
     r"anyway|back to|ok stop|stop\b|for the code|in the code)",
     re.IGNORECASE,
 )
-_TAKEN_BACK: Final = re.compile(
-    r"\b(?:scratch (?:that|this|it)|never ?mind|nvm|(?<!don't )(?<!dont )(?<!not )(?<!never )forget (?:it|that|"
-    r"this|i said|what i said|about (?:it|that))|ignore (?:that|this|what i (?:just )?said|my last|the last|me)|"
-    r"strike that|on second thought|just kidding|jk|disregard|i take (?:it|that) back|i mixed (?:it|that|this) up|"
-    r"i was wrong\b|my mistake|no wait|wait no|wait,? no|actually,? (?:no|wait|nope|scratch|forget|hold)|"
-    r"hold on,? (?:no|that)|hmm,? no\b|"
-    r"cancel that|that was a joke|only joking|kidding|not really|oh wait|nah forget|belay that|don'?t actually|"
-    r"let me (?:rethink|think about) (?:that|it|this))\b",
-    re.IGNORECASE,
-)
 
 
 def is_hypothetical_or_reported(sentence: Sentence) -> bool:
@@ -122,8 +112,3 @@ def starts_requirements(sentence: Sentence) -> bool:
 def changes_subject(sentence: Sentence) -> bool:
     """Return whether the speaker changes the subject."""
     return sentence.is_aside or bool(_TURNS_AWAY.match(sentence.text))
-
-
-def is_retraction(sentence: Sentence) -> bool:
-    """Return whether the speaker retracts the preceding statement."""
-    return bool(_TAKEN_BACK.search(sentence.text)) and len(sentence.text.split()) <= 16  # noqa: PLR2004  a remark, not a statement

@@ -30,6 +30,7 @@ from opencode_memory.learning.extraction.retractions import read_remark
 from opencode_memory.learning.extraction.scope import is_for_all_projects
 from opencode_memory.learning.extraction.sentences import Sentence, is_question, split_sentences
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
+from opencode_memory.learning.extraction.taken_back import says_wrong
 from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
 from opencode_memory.learning.extraction.weak_statements import find_weak_statements
 from opencode_memory.models import Category
@@ -135,7 +136,7 @@ def is_retraction(message: str) -> bool:
         remark = read_remark(sentence)
         if remark.retracts_message or is_retraction_elsewhere(sentence.text):
             return True
-        if len(sentence.text.split()) > _LONGEST_INTERJECTION:
+        if len(sentence.text.split()) > _LONGEST_INTERJECTION and not says_wrong(sentence.text):
             return False
     return False
 

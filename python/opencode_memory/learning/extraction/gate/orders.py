@@ -30,7 +30,7 @@ _TEAM: Final = re.compile(
 _TAIL_OF_ORDER: Final = re.compile(
     rf"^{LEAD}(?:(?:please|let'?s|don'?t|do not|use|run|ask|tell|show|make|keep|write|put|add|commit|check|avoid|"
     r"only|stop|work|read|call|name|store|save|test|create|give|include|prefix|follow|treat|stick|respond|answer|"
-    r"reply|skip|wait|verify|update|document|start|split|prefer|format|leave|do|go|consider|focus|limit|assume)\b|"
+    r"reply|skip|wait|verify|update|document|start|split|prefer|format|leave|do|go|consider|focus|limit|assume|ignore|disregard)\b|"
     r"we (?:should|must|will|want to|need to|have to|use|do|are going to|gonna|'ll|keep|only|don'?t|do not|"
     rf"always)\b).*\b(?:{FROM_NOW}|at all times|every ?time|each time|always|ever again|no matter what|"
     r"any ?more)[\s.!,)]*(?:please)?\W*$",
