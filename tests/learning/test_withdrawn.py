@@ -66,12 +66,21 @@ def test_sentence_is_quoted_below_the_statement(store: MemoryStore) -> None:
         "Never mind the rule about pnpm.",
         "Disregard the rule about pnpm.",
         "Forget that rule about pnpm.",
+        "I changed my mind about pnpm.",
+        "Scrap the pnpm rule.",
+        "What I said about pnpm was wrong.",
     ],
 )
 def test_other_words_for_it(store: MemoryStore, text: str) -> None:
     store.remember(PNPM, category="convention")
     say(store, text)
     assert quotes(store) == {PNPM: text}
+
+
+def test_hyphen_in_the_name_of_a_statement_is_no_letter(store: MemoryStore) -> None:
+    store.remember("Each PR needs two approvals.", category="convention")
+    say(store, "Abandon the two-approvals requirement.")
+    assert quotes(store) == {"Each PR needs two approvals.": "Abandon the two-approvals requirement."}
 
 
 @pytest.mark.parametrize("fields", [{"scope": "global"}, {"pinned": True}], ids=["global", "pinned"])

@@ -69,8 +69,9 @@ class Candidate:
 
     def may_withdraw(self, text: str) -> bool:
         """Return whether a statement has all words of the subject that this sentence withdraws."""
-        wanted = frozenset(terms(self.withdraws)[0])
-        return bool(wanted) and wanted.issubset(terms(text)[0])
+        # "The two-approvals rule" is about "two approvals".
+        wanted = frozenset(terms(self.withdraws.replace("-", " "))[0])
+        return bool(wanted) and wanted.issubset((*terms(text)[0], *terms(text.replace("-", " "))[0]))
 
     def with_source(self, message: str, at_ms: int, *, is_copy: bool = False) -> Self:
         """Return a copy with its source message."""

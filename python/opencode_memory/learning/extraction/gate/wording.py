@@ -13,7 +13,7 @@ _OPENING: Final = re.compile(
     r"alright|sure|sorry|"
     r"please|pls|plz|also|then|anyway|anw|btw|by the way|fyi|actually|basically|honestly|again|now|wait|"
     r"stop(?=\s*[,.:;!–—-])|look|hey|hi|correction|coz|cos|cuz|because|since|"
-    r"i(?:'ve)? changed my mind|on second thought|change of plans?|as (?:i )?(?:said|mentioned)(?: before|"
+    r"i(?:'ve)? changed my mind(?! (?:about|on|regarding|concerning)\b)|on second thought|change of plans?|as (?:i )?(?:said|mentioned)(?: before|"
     r" earlier)?|like i said|i (?:have |already )?said (?:earlier |before )?(?:that)?|"
     r"i remind you (?:that|of)?|it(?:'s| is) (?:very |really )?(?:important|essential|crucial) (?:that you|"
     r"that we|that|to)|"
