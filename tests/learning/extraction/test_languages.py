@@ -169,6 +169,54 @@ def test_polite_order_to_remember_states_only_what_is_to_be_remembered(code: str
     assert found.rule == "ordered to remember"
 
 
+ASKED = {
+    "de": [
+        "Kannst du dir merken, dass {}",
+        "Könntest du dir bitte merken, dass {}",
+        "Würden Sie sich bitte notieren, dass {}",
+        "Kannst du bitte daran denken, dass {}",
+    ],
+    "fr": ["Peux-tu retenir que {}", "Pourriez-vous, s'il vous plaît, noter que {}", "Tu peux garder en tête que {}"],
+    "es": ["¿Puedes recordar que {}", "Podrías, por favor, anotar que {}"],
+    "pt": ["Você pode lembrar que {}", "Poderia memorizar, por favor, que {}"],
+    "zh": ["你能记住：{}", "能不能记住，{}"],
+    "ja": ["{}ことを覚えておいてもらえますか", "{}と覚えておいてくれますか"],
+}
+
+
+@pytest.mark.parametrize(("code", "order"), [(code, order) for code, orders in ASKED.items() for order in orders])
+@pytest.mark.parametrize("end", ["?", " ？", ""])
+def test_order_to_remember_in_the_form_of_a_question_is_learned(code: str, order: str, end: str) -> None:
+    said = SAID[code].rstrip(".。")
+    [found] = extract(f"{order.format(said)}{end}")
+    assert (found.content, found.rule) == (said, "ordered to remember")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Kannst du dich erinnern, dass die Schlüssel in Vault liegen?",
+        "Kannst du dir merken, dass wir darüber gesprochen haben?",
+        "Erinnerst du dich, dass die Schlüssel in Vault liegen?",
+        "Kannst du dir merken, wo die Schlüssel liegen?",
+        "Kannst du dir merken, dass der Server heute nicht läuft?",
+        "Peux-tu te rappeler que nous avons parlé de Vault ?",
+        "Tu te souviens que les clés sont dans Vault ?",
+        "Peux-tu retenir ce que nous avons dit ?",
+        "¿Recuerdas que la API corre en el puerto 8080?",
+        "¿Puedes recordar que hablamos de la API?",
+        "Você se lembra de que a API roda na porta 8080?",
+        "Você pode lembrar que falamos da API?",
+        "你还记得我们使用 pnpm 吗？",
+        "你能记住我们说了什么吗？",
+        "本番のデータベースはPostgresだと覚えていますか？",
+    ],
+)
+def test_question_for_what_the_agent_remembers_states_nothing(question: str) -> None:
+    assert recognise(question)
+    assert extract(question) == ()
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from opencode_memory.learning.extraction.authored_text import QUOTE
+from opencode_memory.learning.extraction.polite_orders import is_polite_order
 from opencode_memory.learning.extraction.sentences import Sentence
 
 _LONGEST: Final = 700
@@ -91,7 +92,8 @@ def is_hypothetical_or_reported(sentence: Sentence) -> bool:
     """Return whether a sentence is hypothetical, reports the content of a document, or is too long."""
     if len(sentence.core) > _LONGEST:
         return True
-    return bool(_HYPOTHETICAL.search(sentence.core) or _REPORTED.search(sentence.text))
+    is_hypothetical = _HYPOTHETICAL.search(sentence.core) and not is_polite_order(sentence.core)
+    return bool(is_hypothetical or _REPORTED.search(sentence.text))
 
 
 def is_sarcasm(sentence: Sentence) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from opencode_memory.learning.extraction.polite_orders import is_polite_order
+
 # A dot inside of a name, a number or an abbreviation does not end a sentence.
 _ABBREVIATIONS: Final = frozenset(
     {
@@ -122,9 +124,9 @@ def _split_list(line: str) -> list[str]:
 
 
 def is_question(piece: str, core: str) -> bool:
-    """Return whether a sentence is a question, with or without a question mark; a polite standing request is not."""
+    """Return whether a sentence is a question, with or without a question mark; a polite request that lasts is not."""
     if _REQUESTS.match(core):
-        return not _LASTING.search(core)
+        return not (_LASTING.search(core) or is_polite_order(core))
     if piece.rstrip("\"')] ").endswith("?"):
         return True
     return bool(_ASKS.match(core)) and ": " not in core

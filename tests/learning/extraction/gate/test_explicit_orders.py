@@ -141,3 +141,47 @@ def test_memory_of_the_person_and_tasks_are_no_order_to_remember(text):
 )
 def test_polite_order_to_remember_is_learned(order):
     assert learn_texts(user(f"{order} the API port is 9090.")) == ["The API port is 9090."]
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Can you remember that",
+        "Could you please remember that",
+        "Ok, will you remember that",
+        "Would you note that",
+        "Can you please note down that",
+        "Could you keep in mind, please, that",
+        "Could you please always remember that",
+    ],
+)
+@pytest.mark.parametrize("end", ["?", "", "."])
+def test_polite_order_in_the_form_of_a_question_is_learned(order, end):
+    assert learn_texts(user(f"{order} the API port is 9090{end}")) == ["The API port is 9090."]
+
+
+def test_please_makes_an_order_about_the_past_clear():
+    text = "Could you please remember that we renamed the service to biller?"
+    assert learn_texts(user(text)) == ["We renamed the service to biller."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Can you remember what we said about the port?",
+        "Can you remember that we talked about the port?",
+        "Could you please remember that we talked about the port?",
+        "Can you remember that we broke the build last week?",
+        "Can you remember that time when the port was 80?",
+        "Do you remember that we deploy on Fridays?",
+        "Don't you remember that we deploy on Fridays?",
+        "Can we remember that the API port is 9090?",
+        "Can you remember to run the tests?",
+        "Could you note that in the README?",
+        "Can you remember that for me?",
+        "Would you remember that we use pnpm if I told you?",
+        "Can you recall that we deploy on Fridays?",
+    ],
+)
+def test_question_about_the_past_is_no_order_to_remember(text):
+    assert learn_texts(user(text)) == []

@@ -10,7 +10,7 @@ from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_
 from opencode_memory.models import Category
 
 _LEAD: Final = (
-    r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|kindly|then|now|can you|could you|would you|i want you to|let'?s|you should|"
+    r"^(?:(?:ok(?:ay)?|and|also|so|please|pls|kindly|then|now|can you|could you|would you|will you|i want you to|let'?s|you should|"
     r"you can|just|yes|good|great|important|actually|sorry|oh|hm+|hold on|wait|nope|nah|"
     r"(?:no )?no+(?:[,.:!;]|(?=\s+(?:please|pls|remember|wait)\b)))[,:!]?\s+)*"
 )
@@ -34,8 +34,8 @@ _POINTS_BACK: Final = re.compile(
 _STATEMENT: Final = r"(?:that (?!time\b|day\b|one\b|when\b|thing\b)|(?=(?:we|i|all|every|each|in (?:this|our) project|this (?:project|repo))\b))"
 _POLITE: Final = r"(?:,? (?:please|pls))?"
 _SAYS: Final = re.compile(
-    rf"{_LEAD}(?:remember|memori[sz]e|don'?t forget|do not forget|bear in mind|keep in mind|make a (?:mental )?note|"
-    r"for future reference|"
+    rf"{_LEAD}(?:always )?(?:remember|memori[sz]e|don'?t forget|do not forget|bear in mind|keep in mind|make a (?:mental )?note|"
+    r"for future reference|(?<=\byou )note(?: down)?|(?<=\byou please )note(?: down)?|"
     rf"note for (?:the future|later|yourself|next time)){_POLITE}[,:]?\s+{_STATEMENT}(?P<said>.+)"
     rf"|^.{{0,20}}?\b(?:remember(?: this| the following)?{_POLITE}|note to self)\s*:\s*(?P<noted>.+)"
     r"|^.{0,10}?\bfor future reference\s*[:,]\s*(?P<kept>.+)",

@@ -15,6 +15,7 @@ MEASURED: Final = frozenset({ENGLISH, "fr"})
 """Languages that were tested on real talk; learned from unless the configuration says otherwise."""
 _POLITE: Final = "<polite>"
 """In a form that orders to remember: the place of polite words, such as "please", with or without commas."""
+_QUESTION_MARK: Final = r"[\s.!?。！？]*$"
 _NOTHING: Final = re.compile(r"(?!)")
 
 
@@ -33,6 +34,7 @@ class Cues:
         everywhere: Found in sentences that hold for all projects of the user.
         retraction: Matches a remark that takes the statement before it back.
         remember: Forms that order to remember what the group ``said`` matches.
+        ask: The same in the form of a question, for example "could you remember that …?".
         directive: Forms of orders to the agent.
         convention: Forms of habits of the team.
     """
@@ -47,6 +49,7 @@ class Cues:
     everywhere: re.Pattern[str]
     retraction: re.Pattern[str]
     remember: tuple[re.Pattern[str], ...]
+    ask: tuple[re.Pattern[str], ...]
     directive: tuple[re.Pattern[str], ...]
     convention: tuple[re.Pattern[str], ...]
 
@@ -72,6 +75,7 @@ def _parse(code: str, file: dict[str, Any]) -> Cues:
         everywhere=_form(file["everywhere"].strip()),
         retraction=_form(rf"(?:{file['retraction'].strip()})[\s.,!。，！]*$"),
         remember=tuple(_form(form.replace(_POLITE, polite)) for form in file["remember"]),
+        ask=tuple(_form(rf"{form.replace(_POLITE, polite)}{_QUESTION_MARK}") for form in file["ask"]),
         directive=tuple(map(_form, file["directive"])),
         convention=tuple(map(_form, file["convention"])),
     )

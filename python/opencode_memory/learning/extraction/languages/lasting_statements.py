@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from opencode_memory.learning.extraction.gate.explicit_orders import RULE as TO_REMEMBER
@@ -25,9 +26,13 @@ def find_lasting_statements(prose: str, cues: Cues) -> list[tuple[Verdict, str]]
         text = sentence.text.replace("’", "'").strip()
         if is_retraction(text):
             said = [one for one in said if one[2] < sentence.number - 1]
-        if text.endswith(("?", "？")) or len(text) > _MOST_CHARS:
+        if len(text) > _MOST_CHARS:
             continue
-        if (verdict := _judge(text, cues)) is not None:
+        is_question = text.endswith(("?", "？"))
+        verdict = _find_order(_cut(text, cues), cues.ask, cues)
+        if verdict is None and not is_question:
+            verdict = _judge(text, cues)
+        if verdict is not None:
             said.append((verdict, sentence.text, sentence.number))
     return [(verdict, text) for verdict, text, _ in said]
 
@@ -44,9 +49,17 @@ def is_retraction(sentence: str) -> bool:
 
 
 def _judge(sentence: str, cues: Cues) -> Verdict | None:
+    plain = _cut(sentence, cues)
+    if any(form.match(plain) for form in cues.remember):
+        return _find_order(plain, cues.remember, cues)
+    category = None if cues.moment.search(sentence) else _categorise(plain, cues)
     said = _strip_lead(sentence, cues)
-    plain = _strip_lead(" ".join(cues.everywhere.sub(" ", said).split()), cues)
-    for form in cues.remember:
+    return None if category is None else Verdict(category=category, rule="standing order", text=said)
+
+
+def _find_order(plain: str, forms: Sequence[re.Pattern[str]], cues: Cues) -> Verdict | None:
+    """Return what a sentence orders to remember; None if that is about the moment."""
+    for form in forms:
         if (found := form.match(plain)) is not None and len(found["said"].strip()) >= _LEAST_CHARS:
             text = found["said"].strip()
             # "Retiens ça : …" is about no moment, although "ça" mostly means one.
@@ -54,8 +67,13 @@ def _judge(sentence: str, cues: Cues) -> Verdict | None:
                 return None
             remembered = _categorise(text, cues) or Category.FACT
             return Verdict(category=remembered, rule=TO_REMEMBER, text=text, confidence=_CONFIDENCE)
-    category = None if cues.moment.search(sentence) else _categorise(plain, cues)
-    return None if category is None else Verdict(category=category, rule="standing order", text=said)
+    return None
+
+
+def _cut(sentence: str, cues: Cues) -> str:
+    """Return a sentence without introductory words and the words that make it hold for all projects."""
+    said = _strip_lead(sentence, cues)
+    return _strip_lead(" ".join(cues.everywhere.sub(" ", said).split()), cues)
 
 
 def _strip_lead(sentence: str, cues: Cues) -> str:

@@ -1,0 +1,48 @@
+"""Polite orders to remember in the form of a question: "could you please remember that we deploy on Fridays?".
+
+"Can you remember that we talked about the port?" has the same form, but asks whether the agent remembers a talk.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_ASK: Final = r"(?:can|could|would|will) you (?:(?:please|pls|kindly|also|just|always) )*"
+_ORDER: Final = re.compile(
+    rf"^(?:(?:and|also|so|ok|please|pls),? )*{_ASK}(?:remember|memori[sz]e|note(?: down)?|keep in mind|bear in mind|make a (?:mental )?"
+    r"note)(?:,? (?:please|pls),?)? (?:that (?!$|\W|time\b|day\b|one\b|when\b|thing\b)|(?=(?:we|all|every|each)\b))(?P<said>.+)",
+    re.IGNORECASE,
+)
+_PLEASE: Final = re.compile(r"\b(?:please|pls|kindly)\b", re.IGNORECASE)
+_PLACE: Final = re.compile(r"^(?:in|into|on|at|to|for|under|as|with|down)(?: [\w./`-]+){0,3}\W*$", re.IGNORECASE)
+"""The rest of "could you note that in the README?", which says nothing."""
+_SUPPOSED: Final = re.compile(r"\bif (?:i|we) (?:told|said|asked|were|had|did)\b", re.IGNORECASE)
+_TALK: Final = re.compile(
+    r"^(?:we|i|you)(?:'d|'ve| had| have)? (?:\w+ )?(?:talked|spoke|spoken|discussed|said|told|mentioned|chatted|argued)\b",
+    re.IGNORECASE,
+)
+_PAST: Final = re.compile(
+    r"^(?:we|i|you|he|she|they|it|there)(?:'d| had)? (?:\w+ )?(?:was|were|did|had|went|saw|made|broke|met|got|wrote|ran|(?!need|feed|seed)\w+ed)\b",
+    re.IGNORECASE,
+)
+
+
+def is_polite_order(core: str) -> bool:
+    """Return whether a sentence asks the agent politely to remember something from now on.
+
+    >>> is_polite_order("Can you remember that we deploy on Fridays?")
+    True
+    >>> is_polite_order("Can you remember that we broke the build?")
+    False
+
+    Args:
+        core: The sentence without introductory words.
+    """
+    order = _ORDER.match(core.replace("’", "'"))
+    if order is None:
+        return False
+    said = order["said"]
+    if _TALK.match(said) or _PLACE.match(said) or _SUPPOSED.search(said):
+        return False
+    return bool(_PLEASE.search(core)) or not _PAST.match(said)
