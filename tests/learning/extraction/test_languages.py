@@ -284,10 +284,17 @@ def test_other_sentences_take_nothing_back(code: str) -> None:
 EVERYWHERE = [
     ("de", "In allen meinen Projekten verwende immer pnpm statt npm."),
     ("de", "Merk dir für alle meine Projekte: Antworten werden kurz gehalten."),
+    ("de", "In jedem meiner Projekte: verwende immer pnpm statt npm."),
+    ("de", "In allen Projekten von mir, verwende immer pnpm statt npm."),
     ("fr", "Dans tous mes projets, utilise toujours pnpm au lieu de npm."),
+    ("fr", "Dans chacun de nos projets : utilise toujours pnpm au lieu de npm."),
     ("es", "En todos mis proyectos usa siempre pnpm en vez de npm."),
+    ("es", "En cada uno de mis proyectos usa siempre pnpm en vez de npm."),
+    ("pt", "Em cada um dos meus projetos use sempre pnpm em vez de npm."),
     ("pt", "Em todos os meus projetos use sempre pnpm em vez de npm."),
     ("zh", "在我所有的项目里，始终使用 pnpm 而不是 npm。"),
+    ("zh", "在我的每一个项目里，始终使用 pnpm 而不是 npm。"),
+    ("ja", "私の各プロジェクトで常に pnpm を使ってください。"),
     ("ja", "私のすべてのプロジェクトで常に pnpm を使ってください。"),
 ]
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from opencode_memory.learning.extraction.gate.fragments import ALL_PROJECTS
 from opencode_memory.learning.extraction.languages.cues import read_cues
 
-_ENGLISH: Final = re.compile(
-    r"\b(?:global(?:ly)? (?:rule|preference)|(?:in|for|across) (?:all|every|each)(?: one)?(?: of)? (?:my|our) "
-    r"(?:projects?|repos?|repositor(?:y|ies)|code ?bases?))\b",
-    re.IGNORECASE,
-)
+_ENGLISH: Final = re.compile(rf"\b(?:global(?:ly)? (?:rule|preference)\b|{ALL_PROJECTS})", re.IGNORECASE)
 _HERE: Final = re.compile(
     r"\b(?:unlike|except|other (?:projects?|repos?|repositor(?:y|ies)|code ?bases?)|(?:in|for) this (?:project|repo|repository"
     r"|code ?base|one)|here)\b",

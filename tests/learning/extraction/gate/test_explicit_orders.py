@@ -66,6 +66,14 @@ def test_global_rule_holds_in_all_projects():
         "Remember that I use a dark terminal theme in all my projects.",
         "We use pnpm in all our repositories, not npm.",
         "Always write the tests first, in every one of my projects.",
+        "For every project of mine: always use conventional commits.",
+        "Across all projects of mine, always use conventional commits.",
+        "In each of our repos, never commit to main.",
+        "In any project of mine, never commit to main.",
+        "In every single project of mine, never commit to main.",
+        "In all the projects I work on, never commit to main.",
+        "Never use tabs in any of my repos.",
+        "Could you remember that I use tabs in every project that I own?",
     ],
 )
 def test_statement_for_all_projects_is_global(said):
@@ -80,6 +88,9 @@ def test_statement_for_all_projects_is_global(said):
         "Always run the linter in all projects of the workspace.",
         "Unlike in all my projects, we always use tabs in this repo.",
         "Always use tabs in this repo, in all my other projects it is spaces.",
+        "Always run the tests in each project of the workspace.",
+        "Always run the tests for any projects of a customer.",
+        "Always check the licence in all of my team's projects.",
     ],
 )
 def test_statement_for_one_project_is_not_global(said):

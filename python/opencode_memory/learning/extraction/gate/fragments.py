@@ -29,3 +29,9 @@ FROM_NOW: Final = (
     r"in every session)"
 )
 EACH_TIME: Final = r"(?:every ?time|each time|whenever|any ?time)"
+_PROJECTS: Final = r"(?:projects?|repos?|repositor(?:y|ies)|code ?bases?)"
+ALL_PROJECTS: Final = (
+    rf"(?:in|for|across) (?:all|every|each|any)(?: single)?(?:(?: one)?(?: of)? (?:my|our) {_PROJECTS}|(?: of)?(?: the)? {_PROJECTS} "
+    r"(?:of (?:mine|ours)|(?:that |which )?(?:i|we) (?:work on|have|own|maintain)))\b"
+)
+"""Words by which the user wants something in all their projects."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from opencode_memory.learning.extraction.gate.fragments import EACH_TIME, FROM_NOW, LEAD, VERB
+from opencode_memory.learning.extraction.gate.fragments import ALL_PROJECTS, EACH_TIME, FROM_NOW, LEAD, VERB
 from opencode_memory.learning.extraction.gate.subjects_of_work import is_about_product, is_about_work
 from opencode_memory.learning.extraction.gate.verdict import Verdict, make_verdict
 from opencode_memory.models import Category
@@ -15,7 +15,7 @@ _ALWAYS: Final = r"(?:always|never|never ever|don'?t ever|do not ever|under no c
 _ORDER: Final = re.compile(rf"{_START}{LEAD}{_ALWAYS},?\s+(?:please )?(?P<verb>{VERB})", re.IGNORECASE)
 _OPENS_AS_ORDER: Final = re.compile(
     rf"^{LEAD}(?:always|never|don'?t|do not|no\b|use|run|you|u|we|i|please|only|avoid|under|at all|from|"
-    r"in (?:the )?future|going|for|when|whenever|every|each|before|after|general|global|new rule|rule)\b",
+    rf"in (?:the )?future|going|for|when|whenever|every|each|before|after|general|global|new rule|rule|{ALL_PROJECTS})\b",
     re.IGNORECASE,
 )
 """Beginning of a sentence whose later clause may be an order. In "add a workflow; never from forks" the clause is a detail."""

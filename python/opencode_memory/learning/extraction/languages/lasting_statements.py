@@ -78,7 +78,7 @@ def _cut(sentence: str, cues: Cues) -> str:
 
 def _strip_lead(sentence: str, cues: Cues) -> str:
     lead = cues.lead.match(sentence)
-    return (sentence if lead is None else sentence[lead.end() :]).lstrip(" ,，、")
+    return (sentence if lead is None else sentence[lead.end() :]).lstrip(" ,:，、：")
 
 
 def _categorise(text: str, cues: Cues) -> Category | None:
