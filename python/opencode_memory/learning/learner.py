@@ -27,6 +27,7 @@ from opencode_memory.learning.later_words import REASON as SAID_LATER_REASON
 from opencode_memory.learning.later_words import find_earlier_statement, make_event
 from opencode_memory.learning.rejections import is_rejected
 from opencode_memory.learning.session_writes import name_message, retry_on_conflict
+from opencode_memory.learning.take_back import take_back_retracted
 from opencode_memory.learning.withdrawn import REASON as WITHDRAWN_REASON
 from opencode_memory.learning.withdrawn import find_withdrawn, find_withdrawn_before
 from opencode_memory.models import Category, NewMemory, RememberStatus, Scope, Source, Status, Trust
@@ -168,7 +169,9 @@ class Learner:
             if delivery.feed is not None and delivery.progress is not None:
                 stored_state.set_progress(delivery.feed, info.id, delivery.progress)
             return LearningResult()
-        state, found = self._advance(delivery, SessionState.from_json(stored), fresh, copies)
+        state, found, retracted = self._advance(delivery, SessionState.from_json(stored), fresh, copies)
+        # Before the batch is written. If the process dies in between, the message is read again, and retracts again.
+        take_back_retracted(self._store, info.id, retracted)
         admitted = self._admit(found, project, info.id)
         results = stored_state.write(
             Batch(
@@ -176,7 +179,10 @@ class Learner:
                 version=version,
                 state=state.to_json(),
                 processed=_new_names(info, fresh, copies),
-                sightings=_count_sightings(found, project),
+                sightings=[
+                    *_count_sightings(found, project),
+                    *((project, what, -times) for _, what, times in _count_sightings(retracted, project)),
+                ],
                 memories=[_build_memory(one.candidate, one.status, info, project) for one in admitted],
                 links=[
                     (number, one.about, SAID_LATER, one.reason)
@@ -199,8 +205,11 @@ class Learner:
 
     def _advance(
         self, delivery: _Delivery, state: SessionState, fresh: Sequence[Message], copies: Collection[str]
-    ) -> tuple[SessionState, list[Candidate]]:
-        """Return the state of a session after its new messages, and the candidates found in them."""
+    ) -> tuple[SessionState, list[Candidate], list[Candidate]]:
+        """Return the state of a session after its new messages, what was found in them, and what they retract.
+
+        What they retract was stored by an earlier batch.
+        """
         info, work_tree = delivery.info, delivery.work_tree
         # Memories that were injected into the session must not be learned again from it.
         shown = [strip_earlier(decision.text) for decision in self._store.ledger.decisions(info.id)]
@@ -210,9 +219,14 @@ class Learner:
         state = replace(state, injected=add_texts(state.injected, shown))
         known = Known(tuple(self._open_blockers(delivery.project)), self._languages)
         found: list[Candidate] = []
+        retracted: list[Candidate] = []
         for message in localise(fresh, work_tree):
             is_copy = message.id in copies
+            released = state.released
             state, ready = step(info, state, message, known, is_copy=is_copy)
+            gone = [one for by, one in state.retracted if by == message.id and one in released and not one.is_copy]
+            retracted += [one for one in gone if one not in found]
+            found = [one for one in found if one not in gone]
             if not is_copy:
                 written = ((message.id, *change) for change in find_writes(self._store, message))
                 state = replace(state, own=state.own + 1, written=(*state.written, *written))
@@ -221,7 +235,7 @@ class Learner:
             state, ready = end(info, state, at_ms=delivery.at_ms)
             found += ready
         # A fork contains copies of its parent's messages. They belong to the state, but they are no new statements.
-        return state, [candidate for candidate in found if not candidate.is_copy]
+        return state, [candidate for candidate in found if not candidate.is_copy], retracted
 
     def _drop_processed(self, names: Sequence[str]) -> list[str]:
         known = self._store.learning.are_processed(list(names))

@@ -1,4 +1,4 @@
-"""Takes back the memories of messages that the user has undone in OpenCode, so that no model sees them any more.
+"""Takes back memories of messages that the user has undone in OpenCode or retracted, so that no model sees them.
 
 This is an undo in the log: a memory that was replaced comes back, and ``redo`` reverses it. A memory that was
 changed since, for example edited or pinned, stays as it is.
@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Final
 from opencode_memory.errors import ConflictError, NotFoundError
 from opencode_memory.learning.rejections import redo_of_memory, undo
 from opencode_memory.models import HistoryEntry, Memory, Trust
+from opencode_memory.text.emails import mask_emails
 
 if TYPE_CHECKING:
+    from opencode_memory.learning.extraction.candidate import Candidate
     from opencode_memory.store.memory_store import MemoryStore
 
 _MACHINES: Final = frozenset({Trust.EXTRACTED, Trust.AGENT})
@@ -67,6 +69,15 @@ def take_back(store: MemoryStore, found: Iterable[Taken]) -> Iterator[Taken]:
             _log.info("memory %s of an undone message stays: %s", id_, error)
         else:
             yield taken
+
+
+def take_back_retracted(store: MemoryStore, session: str, retracted: Collection[Candidate]) -> None:
+    """Take back the memories of statements that the user has retracted after they were stored."""
+    said = {(candidate.message, mask_emails(candidate.content)) for candidate in retracted}
+    stored = list_stored(store, session, {message for message, _ in said})
+    found = [(memory.id, operation) for memory, operation in stored if (memory.source.message, memory.content) in said]
+    for id_, _ in take_back(store, found):
+        _log.debug("memory %s was retracted", id_)
 
 
 def bring_back(store: MemoryStore, found: Iterable[Taken]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from opencode_memory.errors import StorageError
 from opencode_memory.learning.learner import Learner
 from opencode_memory.learning.switches import pause
-from support.bridge import PROJECT, Plugin, answered, began, idle, known, said
+from support.bridge import PROJECT, Plugin, answered, began, idle, known, said, until
 from support.mcp import Resident, World
 from support.stores import NOW_MS
 
@@ -49,6 +49,17 @@ def test_first_message_shows_what_was_said_in_an_opencode_that_has_ended(
         before.happens(*turn(folder))
     with Plugin(server.url, folder) as after:
         assert NOW in after.shown("msg_9", "hello", session="ses_2")
+
+
+def test_next_message_of_the_session_before_retracts_what_it_said_last(
+    world: World, plugin: Plugin, folder: Path
+) -> None:
+    known(world, BEFORE, "decision", trust="user")
+    plugin.happens(*turn(folder))
+    assert NOW in plugin.shown("msg_9", "hello", session="ses_2")
+    plugin.happens(*said("msg_ses_1b", "scratch that", created=NOW_MS + 5), idle("ses_1"))
+    until(lambda: active(world) == {BEFORE})
+    assert NOW not in plugin.shown("msg_9", "hello", session="ses_3")
 
 
 def test_later_messages_and_continued_sessions_do_not_end_the_wait(world: World, plugin: Plugin, folder: Path) -> None:

@@ -1,7 +1,8 @@
 """Session extraction: turns the messages of one session into candidates, one message at a time.
 
 The functions are pure: the same state and message give the same result, and sessions share no state. Candidates stay
-pending in the state until the user's next message or until the session is idle, because the user may retract them.
+pending in the state until the user's next message or until the session is idle, because the user may retract them. The
+state names those that were stored without a next message, because that message may still retract them.
 """
 
 from __future__ import annotations
@@ -123,19 +124,23 @@ def end(info: SessionInfo, state: SessionState, *, at_ms: int) -> tuple[SessionS
 
 
 def _release(state: SessionState, event: Event, message: str) -> tuple[SessionState, tuple[Candidate, ...]]:
-    """Return the candidates that can no longer be retracted after an event."""
+    """Return the candidates that are to be stored after an event.
+
+    The user's next message may still retract those that are stored because the session is idle or was compacted.
+    """
     if not isinstance(event, UserText | SessionEnd | Compaction):
         return state, ()
     ready, waiting = split_pending(state)
     # If two candidates have the same topic, the later one wins.
     last = {candidate.topic: candidate for candidate in ready}
     ready = tuple(one for one in ready if one.topic is None or one is last[one.topic])
-    state = replace(state, pending=waiting)
+    said = (*state.released, *(candidate for candidate in ready if candidate.is_persons))
     if not isinstance(event, UserText):
-        return state, ready
-    gone = list_retracted(event.text, [candidate for candidate in ready if candidate.is_persons])
+        return replace(state, pending=waiting, released=said), ready
+    gone = list_retracted(event.text, said)
     state = forget_statements(state, (candidate.content for candidate in gone))
-    state = replace(state, retracted=(*state.retracted, *((message, candidate) for candidate in gone)))
+    retracted = (*state.retracted, *((message, candidate) for candidate in gone))
+    state = replace(state, pending=waiting, released=(), retracted=retracted)
     return state, tuple(candidate for candidate in ready if candidate not in gone)
 
 

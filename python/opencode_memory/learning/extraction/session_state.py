@@ -149,6 +149,7 @@ class SessionState:
         passed: Number of successes of each command, by its normalised form.
         files: Edited files, the last one first.
         pending: Candidates that the user's next message may still retract.
+        released: Statements of the user's last message that are stored already; the next message may retract them, too.
         undone_since: Id of the first message that the user has undone and may redo; None if there is none.
         removed: Ids of undone messages that were removed, until what they stored is taken back.
         written: Changes of memories by the agent's tools, the newest last: the message, the memory, the operation.
@@ -180,6 +181,7 @@ class SessionState:
     passed: tuple[tuple[str, int], ...] = ()
     files: tuple[str, ...] = ()
     pending: tuple[Candidate, ...] = field(default=())
+    released: tuple[Candidate, ...] = field(default=())
     undone_since: str | None = None
     removed: tuple[str, ...] = ()
     written: tuple[tuple[str, str, int], ...] = ()
@@ -204,6 +206,7 @@ class SessionState:
             files=tuple(name[-LONGEST_NAME:] for name in self.files[:MOST_FILES]),
             solved=self.solved[-MOST_FAILURES:],
             pending=self.pending[-MOST_PENDING:],
+            released=self.released[-MOST_OF_ONE:],
             turns=turns,
             retracted=tuple((by, one) for by, one in self.retracted[-MOST_OF_ONE:] if turns and by >= turns[0].message),
             removed=self.removed[-MOST_REMOVED:],
@@ -245,6 +248,7 @@ class SessionState:
             **({"latest": self.latest} if self.latest else {}),
             **({"turns": turns} if turns else {}),
             **({"earlier_failures": [(key, asdict(failure)) for key, failure in earlier]} if earlier else {}),
+            **({"released": [candidate.as_json() for candidate in self.released]} if self.released else {}),
             **({"retracted": [(by, one.as_json()) for by, one in self.retracted]} if self.retracted else {}),
             **({"undone_since": self.undone_since} if self.undone_since else {}),
             **({"removed": self.removed} if self.removed else {}),
@@ -278,6 +282,7 @@ class SessionState:
         value: dict[str, Any] = {_FIELDS.get(name, name): stored for name, stored in json.loads(text).items()}
         failures = _read_failures(value.pop("failures", ()))
         pending = tuple(Candidate.from_json(candidate) for candidate in value.pop("pending", ()))
+        released = tuple(Candidate.from_json(candidate) for candidate in value.pop("released", ()))
         blockers = _read_pairs(value.pop("blockers", ()))
         passed = _read_pairs(value.pop("passed", ()))
         written = tuple((message, id_, operation) for message, id_, operation in value.pop("written", ()))
@@ -295,6 +300,7 @@ class SessionState:
         return cls(
             failures=failures,
             pending=pending,
+            released=released,
             passed=passed,
             written=written,
             taken=taken,

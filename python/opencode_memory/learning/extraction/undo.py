@@ -93,6 +93,7 @@ def forget_messages(state: SessionState, messages: Collection[str]) -> SessionSt
     return replace(
         state,
         pending=(*(candidate for candidate in state.pending if candidate.message not in messages), *back),
+        released=tuple(candidate for candidate in state.released if candidate.message not in messages),
         retracted=tuple((by, one) for by, one in state.retracted if by not in messages),
         proposed=add_texts(state.proposed, (candidate.content for candidate in back)),
         goal="" if had_goal else state.goal,
