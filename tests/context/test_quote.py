@@ -12,6 +12,7 @@ import pytest
 import opencode_memory
 from opencode_memory.config.load import load
 from opencode_memory.context.decide import FOUND, Request, decide
+from opencode_memory.context.loaded_text import LoadedText
 from opencode_memory.context.quote import find_quote, quote_group
 from opencode_memory.models import Turn
 from opencode_memory.store.ledger import Decision
@@ -21,6 +22,7 @@ from support.embedders import WordEmbedder
 from support.turns import AT, PlainTexts, add
 
 SAID = "Refunds of vouchers go to the voucher again, never to the card."
+RULE = "Refunds of vouchers never go to the card."
 ASKED = "How do refunds of vouchers go?"
 
 
@@ -43,6 +45,8 @@ def decided(
     subagent: bool = False,
     on: bool = True,
     max_tokens: int = 2000,
+    max_results: int = 3,
+    loaded: tuple[Path, ...] = (),
 ) -> Decision:
     config = load(environment={"HOME": str(store.data_dir)})
     request = Request(
@@ -52,8 +56,9 @@ def decided(
         project="shop",
         visible=visible | {message},
         is_subagent=subagent,
+        find_loaded=lambda: loaded,
     )
-    injection = replace(config.injection, quotes=on, max_tokens=max_tokens)
+    injection = replace(config.injection, quotes=on, max_tokens=max_tokens, max_results=max_results)
     return decide(store, request, config=injection, brief=config.brief, count=len, at=AT + timedelta(days=2))
 
 
@@ -99,7 +104,7 @@ def test_answer_of_an_agent_is_not_quoted(store: MemoryStore) -> None:
     ],
 )
 def test_words_of_the_user_are_quoted_where_an_agent_answered(store: MemoryStore, before: str, quoted: str) -> None:
-    said = {"m1": ("user", before), "m2": ("assistant", SAID), "m3": ("user", "Yes, and tell accounting.")}
+    said = {"m1": ("user", before), "m2": ("assistant", SAID), "m3": ("user", "Yes, and accounting gets a copy.")}
     store.turns.texts = PlainTexts({message: text for message, (_, text) in said.items()})
     turns = [NewTurn(message=message, speaker=speaker, time=AT, text=text) for message, (speaker, text) in said.items()]
     assert store.turns.add([SessionPage(database="/agent.db", session="ses", project="shop", turns=turns)])
@@ -125,6 +130,52 @@ def test_nothing_is_quoted(store: MemoryStore, asked: str, session: str, subagen
     assert decided(store, asked, session=session, subagent=subagent, on=on).text == ""
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        RULE,
+        f"Please note: {RULE.lower()} Add a test for refunds of vouchers.",
+        "Add refunds of vouchers, please.",
+        "Can you add the refunds of vouchers?",
+    ],
+    ids=["directive", "directive and task", "task", "task as a question"],
+)
+def test_words_without_news_are_not_quoted(store: MemoryStore, said: str) -> None:
+    store.remember(RULE, project="shop", category="directive")
+    add(store, {"m1": said})
+    decision = decided(store, ASKED, max_results=0)
+    assert f"- {RULE}" in decision.text
+    assert "quoted" not in decision.about
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Refunds of vouchers always go to the card.",
+        f"{RULE} Above 50 euros they need Ann.",
+        "Fix the refunds of vouchers, they go to the card.",
+        "Add refunds of vouchers because accounting asks for them.",
+    ],
+    ids=["contrary", "more", "task and fact", "reason"],
+)
+def test_words_with_news_are_quoted(store: MemoryStore, said: str) -> None:
+    store.remember(RULE, project="shop", category="directive")
+    add(store, {"m1": said})
+    assert decided(store, ASKED, max_results=0).about["quoted"]["message"] == "m1"
+
+
+def test_turn_behind_one_without_news_is_quoted(store: MemoryStore) -> None:
+    add(store, {"m1": "Add refunds of vouchers.", "m2": SAID})
+    assert decided(store, ASKED).about["quoted"] == {"session": "ses", "message": "m2"}
+
+
+def test_words_that_a_loaded_file_says_are_not_quoted(store: MemoryStore, tmp_path: Path) -> None:
+    add(store, {"m1": SAID})
+    rules = tmp_path / "AGENTS.md"
+    rules.write_text(f"# Shop\n\n- {SAID}\n", encoding="utf-8")
+    assert decided(store, ASKED, loaded=(rules,)).text == ""
+
+
 def test_later_messages_of_a_session_get_no_quotation(store: MemoryStore) -> None:
     add(store, {"m1": SAID})
     assert decided(store, "hello there, everybody", message="msg_first").text == ""
@@ -148,8 +199,8 @@ def test_quotation_that_does_not_fit_is_not_recorded(store: MemoryStore) -> None
 
 def test_other_project_is_not_quoted(store: MemoryStore) -> None:
     add(store, {"m1": SAID}, project="bank")
-    assert find_quote(store, ASKED, session="ses_now", project="shop") is None
-    assert find_quote(store, ASKED, session="ses_now", project="bank") is not None
+    assert find_quote(store, ASKED, session="ses_now", project="shop", known=LoadedText()) is None
+    assert find_quote(store, ASKED, session="ses_now", project="bank", known=LoadedText()) is not None
 
 
 def test_pasted_lines_and_tags_are_not_quoted() -> None:

@@ -21,7 +21,7 @@ from opencode_memory.context.entry import FOUND_BEFORE, OTHERS
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.headline import SHORT_WORDS, format_headline
 from opencode_memory.context.in_sight import IN_COMMAND, InSight, find_in_sight
-from opencode_memory.context.loaded_text import read_statements
+from opencode_memory.context.loaded_text import LoadedText, read_statements
 from opencode_memory.context.quote import SAID, find_quote, quote_group
 from opencode_memory.context.reasons import BEFORE, FOUND_AGAIN, HEADLINE, IN_BRIEF, find_found_before
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_hits
@@ -110,14 +110,16 @@ def decide(
     budget = config.subagent_tokens if request.is_subagent else config.max_tokens
     has_brief = any(decision.about.get("brief") for decision in seen)
     begins = NO_BRIEF
+    known = LoadedText()
     if not has_brief:
         brief_request = _request_brief(request, hits, past, in_sight)
         beside = Group(FOUND, found.memories, before=found.before)
         tokens = brief.subagent_tokens if request.is_subagent else brief.max_tokens
         begins = _brief(store, brief_request, beside, tokens=tokens, room=budget, count=cache(count), at=at)
+        known = _list_known(brief_request.loaded, begins)
     in_full = {memory.id for memory in begins.full}
     memories = tuple(memory for memory in found.memories if memory.id not in in_full)
-    quote = _find_quote(store, request, past) if config.quotes and not found.hits else None
+    quote = _find_quote(store, request, past, known) if config.quotes and not found.hits else None
     groups = [Group(FOUND, memories, before=found.before) if quote is None else quote_group(quote, at=at)]
     if memories:
         groups.append(_group_further(found, begins, seen))
@@ -221,11 +223,17 @@ def _request_brief(request: Request, hits: Sequence[Hit], past: Sequence[Decisio
     )
 
 
-def _find_quote(store: MemoryStore, request: Request, past: Sequence[Decision]) -> Turn | None:
+def _list_known(loaded: LoadedText, begins: Brief) -> LoadedText:
+    """Return the statements that stand in a brief or in loaded files, also in the words of the session."""
+    texts = (text for memory in begins.full for text in (memory.content, memory.metadata.get("evidence")))
+    return loaded.with_texts(text for text in texts if isinstance(text, str))
+
+
+def _find_quote(store: MemoryStore, request: Request, past: Sequence[Decision], known: LoadedText) -> Turn | None:
     """Find what the user said in an earlier session; only for the first message of a session of the user."""
     if request.is_subagent or any(decision.message in request.visible for decision in past):
         return None
-    return find_quote(store, request.text, session=request.session, project=request.project)
+    return find_quote(store, request.text, session=request.session, project=request.project, known=known)
 
 
 def _group_further(found: _Found, begins: Brief, seen: Sequence[Decision]) -> Group:

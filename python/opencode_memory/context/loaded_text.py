@@ -1,5 +1,6 @@
-"""Statements of files that the agent loads by itself, such as ``AGENTS.md``. A brief does not repeat them.
+"""Statements that a model sees anyway, so that a brief and a quotation do not repeat them.
 
+They stand in files that the agent loads by itself, such as ``AGENTS.md``, or in memories that the same block shows.
 Only regular files are read, up to a limit, and a symbolic link is not followed out of its folder.
 """
 
@@ -51,7 +52,7 @@ _LIMITS: Final = frozenset(
 
 
 class LoadedText:
-    """The statements of files.
+    """The statements of texts.
 
     Args:
         statements: The statements, each as its words in order. A comma or another mark between clauses is a word.
@@ -60,6 +61,10 @@ class LoadedText:
     def __init__(self, statements: Iterable[Sequence[str]] = ()) -> None:
         self.statements = tuple(tuple(statement) for statement in statements)
         self._sets = [frozenset(statement) for statement in self.statements]
+
+    def with_texts(self, texts: Iterable[str]) -> LoadedText:
+        """Return these statements together with those of further texts."""
+        return LoadedText((*self.statements, *_statements(texts)))
 
     def says(self, content: str) -> bool:
         """Return whether one statement says the same as a memory, word for word or nearly so.

@@ -1,8 +1,9 @@
 """Quotes what the user said in an earlier session, beside a first message for which no memory is relevant.
 
 Only words that the user typed are quoted: an answer of an agent, and pasted text, may repeat a poisoned file. If an
-agent's answer is nearest, the user's words before it are quoted. Only the first message that the model sees gets a
-quotation, because within a project most messages are near to an earlier one.
+agent's answer is nearest, the user's words before it are quoted. Words that only order a task, or say what the model
+sees anyway, are not quoted. Only the first message that the model sees gets a quotation, because within a project most
+messages are near to an earlier one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.block import Group, escape
+from opencode_memory.context.loaded_text import LoadedText
 from opencode_memory.context.relevance import is_echo, query_of, typed_of
 from opencode_memory.models import SessionHit, Sources, Turn
 from opencode_memory.text.clock import age
@@ -30,7 +32,7 @@ _BYTES: Final = 600
 _USER: Final = "user"
 
 
-def find_quote(store: MemoryStore, text: str, *, session: str, project: str | None) -> Turn | None:
+def find_quote(store: MemoryStore, text: str, *, session: str, project: str | None, known: LoadedText) -> Turn | None:
     """Return what the user said in another session about the subject of a message; None if nothing is near enough.
 
     Args:
@@ -38,6 +40,7 @@ def find_quote(store: MemoryStore, text: str, *, session: str, project: str | No
         text: The message.
         session: Its session.
         project: Its project.
+        known: The statements that the model sees anyway.
     """
     query = query_of(text)
     if not query:
@@ -55,11 +58,23 @@ def find_quote(store: MemoryStore, text: str, *, session: str, project: str | No
             continue
         if is_echo(query, typed_of(said.text)):
             # The same was asked before, so what the user said next tells how it went on.
-            return next(
-                (turn for turn in _read_following(store, said) if not is_echo(query, typed_of(turn.text))), None
-            )
-        return said
+            later = (turn for turn in _read_following(store, said) if not is_echo(query, typed_of(turn.text)))
+            return next((turn for turn in later if _says_more(turn, known)), None)
+        if _says_more(said, known):
+            return said
     return None
+
+
+def _says_more(turn: Turn, known: LoadedText) -> bool:
+    """Return whether the user said more than a task and what is known."""
+    # Slow to import, and few messages need them.
+    from opencode_memory.learning.extraction.clauses import is_only_task  # noqa: PLC0415
+    from opencode_memory.learning.extraction.sentences import split_sentences  # noqa: PLC0415
+
+    typed = typed_of(turn.text)
+    # A sentence behind this length is cut off in the block.
+    sentences = split_sentences(cut(typed, _BYTES)[0])
+    return not all(is_only_task(sentence.core) or known.says(sentence.core) for sentence in sentences)
 
 
 def _find_request(store: MemoryStore, turn: Turn) -> Turn | None:

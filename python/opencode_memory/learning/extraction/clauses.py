@@ -32,6 +32,15 @@ _TASK: Final = re.compile(
     r"|restart|review|document|generate|switch)\b",
     re.IGNORECASE,
 )
+_TELLS: Final = re.compile(
+    r"n['’]t\b|\b(?:not|never|no|always|only|every|each|all|any|without|instead|because|since|as|so|due|must|should|has|have"
+    r"|had|is|are|was|were|may|than|which|that|where|when|whenever|if|unless|until|before|after|from now on"
+    r"|let'?s (?:use|go with|stick|keep|have|call))\b|[:\d]",
+    re.IGNORECASE,
+)
+"""Words of a task that may say more than what is to be done: a reason, a limit, a value, a rule or a choice."""
+_POLITE_END: Final = re.compile(r",? +(?:please|pls|thanks|thank you|thx)[.!?]*$", re.IGNORECASE)
+_MOST_WORDS_OF_TASK: Final = 15
 _SUBORDINATE: Final = re.compile(
     r"(?:if|when|whenever|once|after|before|while|since|because|although|unless|until|given|assuming|suppose|should|were|to)\b",
     re.IGNORECASE,
@@ -46,6 +55,19 @@ def separate_announcements(prose: str) -> str:
     "The other way round: A before B" becomes "A before B, not the other way round", which stands alone.
     """
     return _INVERSION.sub(rf"\1\2{INVERTED}", _ANNOUNCEMENT.sub(r"\1. ", prose))
+
+
+def is_only_task(sentence: str) -> bool:
+    """Return whether a sentence only orders work, and says nothing that holds afterwards.
+
+    >>> is_only_task("add an endpoint for invoices"), is_only_task("fix the build, it needs -j1")
+    (True, False)
+    >>> is_only_task("let's fix it"), is_only_task("let's use tabs")
+    (True, False)
+    """
+    clauses = [_LINK.sub("", clause.strip()) for clause in _BREAK.split(_POLITE_END.sub("", sentence))]
+    is_short = len(sentence.split()) <= _MOST_WORDS_OF_TASK
+    return is_short and all(map(_TASK.match, clauses)) and not _TELLS.search(sentence)
 
 
 def cut_task(sentence: str) -> str:
