@@ -105,3 +105,11 @@ def test_retracted_statement_no_longer_counts_as_seen(store: MemoryStore) -> Non
     for session in ("ses_b", "ses_c"):
         learn(store, weak, of=session)
     assert list_learned(store) == []
+
+
+def test_purge_erases_a_statement_that_may_be_retracted(store: MemoryStore) -> None:
+    say(store, user(LEDGER), of="1")
+    assert "PostgreSQL" in store.learning.open(SHOP.id)[1]
+    [memory] = store.list(project="app", category="decision")
+    store.purge(memory.id)
+    assert "PostgreSQL" not in store.learning.open(SHOP.id)[1]

@@ -17,6 +17,7 @@ from opencode_memory.learning.digested import name_messages, name_summary
 from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
 from opencode_memory.learning.extraction.events import Message, SessionInfo
+from opencode_memory.learning.extraction.forks import begin_own_work
 from opencode_memory.learning.extraction.injected_text import add_texts, strip_earlier
 from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.local_paths import localise, make_paths_relative
@@ -222,6 +223,7 @@ class Learner:
         retracted: list[Candidate] = []
         for message in localise(fresh, work_tree):
             is_copy = message.id in copies
+            state = state if is_copy else begin_own_work(state)
             released = state.released
             state, ready = step(info, state, message, known, is_copy=is_copy)
             gone = [one for by, one in state.retracted if by == message.id and one in released and not one.is_copy]

@@ -20,7 +20,7 @@ from opencode_memory.learning.extraction.events import (
     UserText,
 )
 from opencode_memory.learning.extraction.session import Known, end, step
-from opencode_memory.learning.extraction.session_state import Failure, SessionState, Turn
+from opencode_memory.learning.extraction.session_state import CopiedWork, Failure, SessionState, Turn
 from opencode_memory.models import Category
 from support.learning import (
     BLOCKED,
@@ -142,7 +142,16 @@ states = st.builds(
     failures=st.lists(st.tuples(words, failures), max_size=3).map(tuple),
     passed=st.lists(st.tuples(words, st.integers(1, 9)), max_size=3).map(tuple),
     files=st.lists(words, max_size=3).map(tuple),
+    copied=st.none()
+    | st.builds(
+        CopiedWork,
+        latest=words,
+        passed=st.lists(st.tuples(words, st.integers(1, 9)), max_size=3).map(tuple),
+        failing=st.lists(words, max_size=3).map(tuple),
+    ),
+    own_files=st.lists(words, max_size=3).map(tuple),
     pending=st.lists(candidates, max_size=3).map(tuple),
+    released=st.lists(candidates, max_size=3).map(tuple),
     injected=st.lists(st.integers(0, 1 << 32), max_size=3).map(tuple),
     proposed=st.lists(st.integers(0, 1 << 32), max_size=3).map(tuple),
     own=st.integers(0, 9),

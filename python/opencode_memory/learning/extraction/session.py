@@ -30,6 +30,7 @@ from opencode_memory.learning.extraction.events import (
 )
 from opencode_memory.learning.extraction.feedback import extract_from_refusal
 from opencode_memory.learning.extraction.findings import MOST_PER_SESSION, extract_from_agent
+from opencode_memory.learning.extraction.forks import has_copied_goal
 from opencode_memory.learning.extraction.languages.cues import MEASURED
 from opencode_memory.learning.extraction.remember_section import extract_from_summary
 from opencode_memory.learning.extraction.session_state import SessionState
@@ -176,7 +177,9 @@ def _process_user_text(
     found = () if pretending else extract_from_user(text, Context(state.action, offer, known.languages))
     mine = (blockers.OpenBlocker(topic, content) for topic, content in state.blockers)
     over = blockers.find_resolutions(text, {blocker.topic: blocker for blocker in (*known.blockers, *mine)}.values())
-    goal = state.goal or describe_goal(own.text)
+    goal = state.goal
+    if not goal or has_copied_goal(state):
+        goal = describe_goal(own.text) or goal
     state = replace(state, offer="" if any(map(is_choice, found)) else state.offer, offered_ago=state.offered_ago + 1)
     return replace(state, goal=goal, action="", pretending=pretending), (*over, *_without_resolved(found, over))
 

@@ -80,6 +80,7 @@ class Turn:
         message: Id of the message.
         latest: Id of the message before it; empty if there is none.
         files: As in ``SessionState``, like the following ones.
+        own_files: Those of them that a fork has edited itself.
         failures: Failing commands.
         passed: Number of successes of each command.
         solved: Complaints that edits have solved.
@@ -90,6 +91,7 @@ class Turn:
     message: str
     latest: str = ""
     files: tuple[str, ...] = ()
+    own_files: tuple[str, ...] = ()
     failures: tuple[tuple[str, Failure], ...] = ()
     passed: tuple[tuple[str, int], ...] = ()
     solved: tuple[str, ...] = ()
@@ -117,6 +119,7 @@ class Turn:
             message=value["message"],
             latest=value.get("latest", ""),
             files=tuple(value.get("files", ())),
+            own_files=tuple(value.get("own_files", ())),
             failures=(
                 *_read_failures(value.get("failures", ())),
                 *(known[place] for place in value.get("failed", ())),
@@ -126,6 +129,33 @@ class Turn:
             findings=value.get("findings", 0),
             own=value.get("own", 0),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopiedWork:
+    """The work in messages that a fork copied, before its first own message.
+
+    Attributes:
+        latest: Id of the last copied message.
+        passed: Number of successes of each command, by its normalised form.
+        failing: Normalised forms of the failing commands.
+    """
+
+    latest: str
+    passed: tuple[tuple[str, int], ...] = ()
+    failing: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Convert to members of a stored state. A purge erases texts in its members, but not in objects below them."""
+        return {"copied_until": self.latest, "copied_passed": self.passed, "copied_failing": self.failing}
+
+    @classmethod
+    def take_from_json(cls, value: dict[str, Any]) -> Self | None:
+        """Remove the members from a stored state, and build an object from them; None if it has none."""
+        latest = value.pop("copied_until", None)
+        passed = _read_pairs(value.pop("copied_passed", ()))
+        failing = tuple(value.pop("copied_failing", ()))
+        return None if latest is None else cls(latest=latest, passed=passed, failing=failing)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +178,8 @@ class SessionState:
         failures: Failing commands, by their normalised form.
         passed: Number of successes of each command, by its normalised form.
         files: Edited files, the last one first.
+        copied: The work of the messages that were copied; None if the session is no fork, or did not go on.
+        own_files: Files edited by messages that are no copies, if ``copied`` is not None.
         pending: Candidates that the user's next message may still retract.
         released: Statements of the user's last message that are stored already; the next message may retract them, too.
         undone_since: Id of the first message that the user has undone and may redo; None if there is none.
@@ -180,6 +212,8 @@ class SessionState:
     failures: tuple[tuple[str, Failure], ...] = ()
     passed: tuple[tuple[str, int], ...] = ()
     files: tuple[str, ...] = ()
+    copied: CopiedWork | None = None
+    own_files: tuple[str, ...] = ()
     pending: tuple[Candidate, ...] = field(default=())
     released: tuple[Candidate, ...] = field(default=())
     undone_since: str | None = None
@@ -204,6 +238,7 @@ class SessionState:
             blockers=self.blockers[-MOST_BLOCKERS:],
             passed=self.passed[-MOST_COMMANDS:],
             files=tuple(name[-LONGEST_NAME:] for name in self.files[:MOST_FILES]),
+            own_files=tuple(name[-LONGEST_NAME:] for name in self.own_files[:MOST_FILES]),
             solved=self.solved[-MOST_FAILURES:],
             pending=self.pending[-MOST_PENDING:],
             released=self.released[-MOST_OF_ONE:],
@@ -245,6 +280,8 @@ class SessionState:
             **({"goal_from": self.goal_from} if self.goal_from else {}),
             **({"outcome_from": self.outcome_from} if self.outcome_from else {}),
             **({"pretending_from": self.pretending_from} if self.pretending_from else {}),
+            **(self.copied.as_json() if self.copied else {}),
+            **({"own_files": self.own_files} if self.own_files else {}),
             **({"latest": self.latest} if self.latest else {}),
             **({"turns": turns} if turns else {}),
             **({"earlier_failures": [(key, asdict(failure)) for key, failure in earlier]} if earlier else {}),
@@ -285,6 +322,7 @@ class SessionState:
         released = tuple(Candidate.from_json(candidate) for candidate in value.pop("released", ()))
         blockers = _read_pairs(value.pop("blockers", ()))
         passed = _read_pairs(value.pop("passed", ()))
+        copied = CopiedWork.take_from_json(value)
         written = tuple((message, id_, operation) for message, id_, operation in value.pop("written", ()))
         taken = _read_pairs(value.pop("taken", ()))
         known_failures = (*failures, *_read_failures(value.pop("earlier_failures", ())))
@@ -299,6 +337,7 @@ class SessionState:
         }
         return cls(
             failures=failures,
+            copied=copied,
             pending=pending,
             released=released,
             passed=passed,

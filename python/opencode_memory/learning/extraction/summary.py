@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from opencode_memory.learning.extraction.candidate import LONGEST_EVIDENCE, Candidate, shorten
+from opencode_memory.learning.extraction.forks import find_own_work
 from opencode_memory.learning.extraction.session_state import SessionState
 from opencode_memory.models import Category
 from opencode_memory.text.emails import mask_emails
@@ -76,19 +77,23 @@ def _is_report(sentence: str) -> bool:
 
 
 def summarize_session(session: str, state: SessionState) -> Candidate | None:
-    """Return the summary of a session; None if no file was edited and no relevant command was run."""
-    if not (state.goal or state.outcome) or not (state.files or state.passed or state.failures):
+    """Return the summary of a session; None if no file was edited and no relevant command was run.
+
+    The summary of a fork tells what it did itself, because that of its original tells the rest.
+    """
+    own = find_own_work(state)
+    if not (state.goal or own.outcome) or not (own.files or own.passed or own.has_failed):
         return None
     lines = []
     if state.goal:
         lines.append(f"Goal: {state.goal}")
-    if state.outcome:
-        lines.append(f"Outcome: {state.outcome}")
-    if state.files:
-        more = len(state.files) - _MOST_FILES
-        lines.append(f"Files: {', '.join(state.files[:_MOST_FILES])}{f' and {more} more' if more > 0 else ''}")
-    if state.passed:
-        lines.append("Commands: " + ", ".join(f"`{shorten(key, 100)}`" for key, _ in state.passed[-_MOST_COMMANDS:]))
+    if own.outcome:
+        lines.append(f"Outcome: {own.outcome}")
+    if own.files:
+        more = len(own.files) - _MOST_FILES
+        lines.append(f"Files: {', '.join(own.files[:_MOST_FILES])}{f' and {more} more' if more > 0 else ''}")
+    if own.passed:
+        lines.append("Commands: " + ", ".join(f"`{shorten(key, 100)}`" for key in own.passed[-_MOST_COMMANDS:]))
     if state.failures:
         failing = [
             f"`{shorten(failure.command, 100)}` fails{_because(failure.complaints)}"
@@ -100,7 +105,7 @@ def summarize_session(session: str, state: SessionState) -> Candidate | None:
         content=mask_emails("\n".join(shorten(line, 2 * _LINE) for line in lines)),
         confidence=1.0,
         rule="summary of a session",
-        evidence=mask_emails(shorten(state.goal or state.outcome, LONGEST_EVIDENCE)),
+        evidence=mask_emails(shorten(state.goal or own.outcome, LONGEST_EVIDENCE)),
         topic=f"session:{session}",
     )
 

@@ -45,7 +45,7 @@ def step(state: SessionState, call: ToolCall, *, directory: str) -> tuple[Sessio
         return state, ()
     if commands.reverts_edits(command) and call.exit == 0:
         forgotten = tuple((key, replace(failure, files=(), change="", edits=())) for key, failure in state.failures)
-        return replace(state, failures=forgotten, files=()), ()
+        return replace(state, failures=forgotten, files=(), own_files=()), ()
     if commands.is_trivial(command) or call.exit is None:
         return state, ()
     if call.exit == 0 and commands.hides_exit_code(command) and problems.looks_failed(call.output):
@@ -67,6 +67,7 @@ def _record_edit(state: SessionState, call: ToolCall, directory: str) -> Session
         state,
         failures=failures,
         files=tuple(dict.fromkeys((*files, *state.files))),
+        own_files=() if state.copied is None else tuple(dict.fromkeys((*files, *state.own_files))),
         pending=findings.drop_outdated(state.pending, files),
     )
 
