@@ -279,6 +279,34 @@ def test_forget_with_an_unknown_id_archives_no_memory(world: World, session: Ses
     assert (status(world, one), status(world, two)) == ("archived", "archived")
 
 
+@pytest.mark.parametrize("id", ["deadbeef", "DEADBEEFCAFE", "12345678", "deadbeef-cafe-7abc-8def-abcdefabcdef"])
+def test_forget_with_one_unknown_id_offers_no_other_memory(world: World, session: Session, id: str) -> None:
+    known(world, "The walrus sleeps")
+    told = session.command("forget", id)
+    assert "was not found" in told
+    assert "walrus" not in told
+
+
+@pytest.mark.parametrize("name", ["deadbeef", "2026-11-29", "dead-faced"])
+def test_forget_by_a_word_like_an_id_lists_the_memory_that_names_it(world: World, session: Session, name: str) -> None:
+    id = known(world, f"The walrus sleeps since {name}")
+    told = session.command("forget", name)
+    assert "Nothing was archived" in told
+    assert f"[{short_id(id)}]" in told
+
+
+def test_id_without_digits_is_an_id(
+    world: World, session: Session, other_session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = known(world, "The walrus sleeps")
+    get = MemoryStore.get
+    monkeypatch.setattr(MemoryStore, "get", lambda store, name: get(store, id if name == "deadbeef" else name))
+    assert "was not found" in other_session.command("forget", "deadbeef")
+    assert status(world, id) == "active"
+    assert "1 memory archived" in session.command("forget", "deadbeef")
+    assert status(world, id) == "archived"
+
+
 def test_forgetting_twice_says_already_archived(world: World, session: Session) -> None:
     id = known(world, "The walrus sleeps")
     session.command("forget", id)
