@@ -186,7 +186,9 @@ class Ledger:
         return self._engine.find_sessions(arguments.text(prefix, field="session"))
 
     def find_original(self, *, project: str | None, created: Sequence[int]) -> str | None:
-        """Return a session that was shown a block beside a message created at one of these times.
+        """Return a session that was shown memories beside a message created at one of these times.
+
+        A block or the answer of a slash command shows them.
 
         A fork of a session copies its messages with their times. So it finds the session that it was forked from.
 

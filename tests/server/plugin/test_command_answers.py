@@ -101,6 +101,16 @@ def test_fork_does_not_repeat_the_answer_of_a_command(world: World, plugin: Plug
     assert blocks == {"msg_7": first}
 
 
+def test_fork_does_not_repeat_the_answer_of_a_command_if_no_block_was_shown(world: World, plugin: Plugin) -> None:
+    times = [NOW_MS, NOW_MS + 1]
+    typed = type_command(plugin, "remember", WALRUS)
+    assert plugin.shown("msg_1", typed, created=times[:1]) == ""
+    plugin.flush()
+    assert plugin.shown("msg_9", QUESTION, session="ses_2", visible=["msg_7"], created=times) == ""
+    [copied, _] = world.store.ledger.decisions("ses_2")
+    assert (copied.message, copied.state, copied.about["copied_from"]) == ("msg_7", "nothing", "ses_1")
+
+
 def test_answers_without_a_message_do_not_pile_up() -> None:
     answers = WaitingAnswers()
     for number in range(MOST_WAITING + 1):

@@ -62,8 +62,8 @@ impl Engine {
         ledger::sessions_like(&*self.enter()?.store.read()?, part.trim())
     }
 
-    /// The session of a project that was shown a block beside a message created at one of these times, in Unix
-    /// milliseconds. A fork of a session copies its messages with their times.
+    /// The session of a project that was shown memories beside a message created at one of these times, in Unix
+    /// milliseconds, in a block or by a slash command. A fork of a session copies its messages with their times.
     pub fn find_original_session(&self, project: Option<&str>, created: &[i64]) -> Result<Option<String>> {
         ledger::shown_at(&*self.enter()?.store.read()?, project, created)
     }

@@ -111,8 +111,8 @@ pub fn sessions_like(connection: &Connection, part: &str) -> Result<Vec<String>>
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// The session of a project that was shown a block beside a message that was created at one of these times; the one
-/// with the newest decision if there are several.
+/// The session of a project that was shown memories beside a message that was created at one of these times, in a block
+/// or by a slash command; the one with the newest decision if there are several.
 pub fn shown_at(connection: &Connection, project: Option<&str>, created: &[i64]) -> Result<Option<String>> {
     let (Some(first), Some(last)) = (created.iter().min(), created.iter().max()) else { return Ok(None) };
     // A decision follows its message. Messages that wait in a queue are decided when the turn before them ends.
@@ -120,7 +120,8 @@ pub fn shown_at(connection: &Connection, project: Option<&str>, created: &[i64])
     let times = serde_json::to_string(created).map_err(|error| Error::invalid("created", error.to_string()))?;
     let mut statement = connection.prepare_cached(
         "SELECT session FROM injection INDEXED BY injection_by_time WHERE at BETWEEN ?1 AND ?2 \
-         AND project = iif(?3 IS NULL, 0, (SELECT id FROM project WHERE name = ?3)) AND state = 'shown' AND text <> '' \
+         AND project = iif(?3 IS NULL, 0, (SELECT id FROM project WHERE name = ?3)) \
+         AND ((state = 'shown' AND text <> '') OR json_extract(about, '$.in_command') IS NOT NULL) \
          AND json_extract(about, '$.created') IN (SELECT value FROM json_each(?4)) ORDER BY at DESC LIMIT 1",
     )?;
     Ok(statement.query_row((first, until, project, times), |row| row.get(0)).optional()?)
