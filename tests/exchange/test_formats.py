@@ -31,6 +31,8 @@ from support.stores import NOW_MS, set_clock
 OpenStore = Callable[..., MemoryStore]
 EXPORTS = Path(__file__).parents[1] / "data" / "exports"
 FOREIGN = sorted(path.name for path in EXPORTS.iterdir())
+TOO_LONG = "1" * 5000
+"""A number that Python refuses to read."""
 
 
 def fill(store: MemoryStore) -> None:
@@ -239,6 +241,8 @@ def test_lines_that_went_missing_are_noticed(full: MemoryStore, store: MemorySto
         ('"memories":[', '"memoirs":[', "unknown part"),
         ('"category":"fact"', '"category":"fiction"', "fiction"),
         ('"links":[\n{', '"links":[\n7,{', "line"),
+        ('"category":"fact"', '"category":["fact"]', "category"),
+        pytest.param('"confidence":0.0', f'"confidence":{TOO_LONG}', "line", id="number"),
     ],
 )
 def test_damaged_export_says_where(full: MemoryStore, store: MemoryStore, old: str, new: str, wanted: str) -> None:
@@ -394,6 +398,7 @@ def test_markdown_that_people_changed_is_read_and_what_is_lost_is_named(full: Me
         ('{"end"', '{"endd"', "how it ends"),
         ('<!-- memory {"end"', '<!-- memory {"end" x', "not JSON"),
         ('"topic": "deploy"', '"topik": "deploy"', "unknown field 'topik'"),
+        pytest.param('"confidence": 0.0', f'"confidence": {TOO_LONG}', "not JSON", id="number"),
         ("-->\nDeploy on Tuesdays.\n", "-->\n\n", "no text"),
     ],
 )
@@ -497,12 +502,14 @@ def test_text_over_the_limit_is_cut_and_nothing_is_lost(store: MemoryStore) -> N
             r"memories\[0\].category .* did you mean 'decision'",
         ),
         ("opencode-semantic-memory-0.3.json", "2025-11-03T08", "2025-13-03T08", r"memories\[0\].created_at"),
+        ("opencode-semantic-memory-0.3.json", "2025-11-03T08:15:30.500000+00", "0001-01-01T00:00+14", "created_at"),
         ("opencode-semantic-memory-0.3.json", '["!12", "concept:queue"]', '"!12"', r"memories\[0\].entities"),
         ("opencode-semantic-memory-0.3.json", '"links": [', '"links": 7, "x": [', "links is not a list"),
         ("opencode-semantic-memory-0.3.json", '"links": [', '"links": [ , ', "line"),
         ("ocm-mem.json", '"convention"', '"conventions"', r"\[0\].scope"),
         ("ocm-mem.json", '"The shop runs on two servers."', "7", r"\[1\].content"),
         ("ocm-mem.json", "1760000000000", '"soon"', r"\[0\].createdAt"),
+        pytest.param("ocm-mem.json", "1760000000000", TOO_LONG, "a number that is too long", id="number"),
         ("ocm-mem.md", "## Contexts (1)", "## Contexts (2)", "1 of 2 contexts"),
         ("ocm-mem.md", "2025-10-20", "2025-13-20", "2025-13-20"),
     ],

@@ -104,9 +104,10 @@ class Fields:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return datetime.fromtimestamp(value / 1000, UTC)
             moment = datetime.fromisoformat(value)
+            # A time in the year 1 or 9999 may have no equivalent in UTC.
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
         except (TypeError, ValueError, OverflowError, OSError) as error:
             raise self._wrong(name, "a time") from error
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
     def _wrong(self, name: str, wanted: str) -> Exception:
         field = f"{self.place}.{name}"

@@ -141,7 +141,8 @@ def _import_native(
             bounds.check(kind, row, line)
         if kind == "memory":
             trusts[str(row.get("id"))] = str(row.get("trust"))
-            if row.get("category") in _INSTRUCTIONS:
+            # The engine checks the row later, so the category may still be of any type, also of one without a hash.
+            if str(row.get("category")) in _INSTRUCTIONS:
                 instructions[str(row.get("status"))] += 1
     if bounds is not None:
         bounds.check_ends()

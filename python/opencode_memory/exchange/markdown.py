@@ -124,8 +124,8 @@ def _says_something(value: Any) -> bool:
 def _about(source: TextSource, line: int, text: str) -> Mapping[str, Any]:
     try:
         about: dict[str, Any] = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise source.wrong(f"what is said about the memory is not JSON: {error}", line=line) from error
+    except (ValueError, RecursionError) as error:  # No JSON, or a number of more than 4300 digits.
+        raise source.wrong(f"the fields of the memory are not JSON: {error}", line=line) from error
     if not isinstance(about.get("end"), str):
         raise source.wrong("the memory does not say how it ends", line=line, field="end")
     return about

@@ -213,7 +213,7 @@ def _row(source: TextSource, row: Any, place: int | str) -> dict[str, Any]:
 def _parse(text: str) -> Any:
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # No JSON, or a number of more than 4300 digits.
         return None
 
 

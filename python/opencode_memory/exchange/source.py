@@ -56,6 +56,9 @@ class TextSource:
             return json.loads(self.whole())
         except json.JSONDecodeError as error:
             raise self.wrong(f"is not JSON: {error.msg}", line=error.lineno) from error
+        except ValueError as error:
+            # Python refuses to read a number of more than 4300 digits.
+            raise self.wrong(f"holds a number that is too long: {error}") from error
         except RecursionError as error:
             raise self.wrong("is nested too deeply") from error
 
