@@ -93,6 +93,12 @@ def test_approved_plan_cannot_be_changed(plans: Plans) -> None:
         plans.rewrite(approved, PLAN, at=AT)
 
 
+def test_plan_that_is_done_is_not_abandoned(plans: Plans) -> None:
+    done = plans.finish(plans.approve(submitted(plans), approval()))
+    with pytest.raises(ConflictError, match="is done, so it cannot be abandoned"):
+        plans.abandon(done)
+
+
 def test_plan_is_sent_back_with_a_remark(plans: Plans) -> None:
     back = plans.send_back(submitted(plans), "Leave the command line alone.")
     assert (back.status, back.remark) == (PlanStatus.DRAFT, "Leave the command line alone.")

@@ -33,6 +33,7 @@ _STEPS: Final = frozenset({"steps", "plan", "sections", "phases"})
 _VERIFICATION: Final = frozenset({"verification", "verify", "checks", "verification command", "verification commands"})
 _FILES: Final = re.compile(r"^\W*files?\b[^:\n]*:", re.IGNORECASE | re.MULTILINE)
 _ACCEPTANCE: Final = re.compile(r"^\W*(?:acceptance|accepted|done when)\b[^:\n]*:?", re.IGNORECASE | re.MULTILINE)
+_REDACTED: Final = re.compile(r"\[redacted:([a-z0-9-]+)\]")
 _NUMBER: Final = re.compile(r"^(?:(?:section|step|phase)\s+)?\d+\s*[.:)\u2014-]\s*", re.IGNORECASE)
 
 
@@ -116,6 +117,11 @@ def _check_commands(commands: tuple[str, ...]) -> Iterable[str]:
         )
     if len(commands) > MOST_COMMANDS:
         yield f"there are {format_count(len(commands), 'verification command')}; at most {MOST_COMMANDS} are allowed"
+    if found := list(dict.fromkeys(kind for command in commands for kind in _REDACTED.findall(command))):
+        yield (
+            f"a verification command has a secret ({', '.join(found)}), which is not stored, so it would never succeed:"
+            " let the command read the secret from a file or from a variable"
+        )
 
 
 def _split(text: str) -> list[_Part]:
