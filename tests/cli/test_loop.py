@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -266,6 +267,48 @@ def test_plan_is_sent_back_edited_and_approved_once(shop: CommandLine, tmp_path:
     text.write_text(PLAN)
     assert shop("plan", "edit", plan, "--file", str(text)).code == 2
     assert shop.ok("plan", "show", plan, "--json").json["plan"]["status"] == "approved"
+
+
+def test_plan_that_cannot_be_changed_opens_no_editor(shop: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = submitted(shop)
+    shop.ok("plan", "abandon", plan, "--yes")
+    monkeypatch.setattr("opencode_memory.cli.plan.edit_text", lambda *_, **__: pytest.fail("an editor was opened"))
+    refused = shop("plan", "edit", plan)
+    assert (refused.code, "can no longer be changed" in refused.err) == (2, True)
+
+
+def test_edited_text_of_a_plan_that_changed_meanwhile_is_kept_in_a_file(
+    shop: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plan = submitted(shop)
+
+    def edit(text: str) -> str:
+        shop.ok("plan", "send-back", plan, "smaller", "steps")
+        return text.replace("says hello.", "says goodbye.")
+
+    monkeypatch.setattr("opencode_memory.cli.plan.edit_text", lambda text, **_: edit(text))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    refused = shop("plan", "edit", plan)
+    assert (refused.code, "was changed meanwhile" in refused.err) == (2, True)
+    (kept,) = tmp_path.glob("opencode-memory-*.md")
+    assert f"your text is in {kept}" in refused.err
+    assert "says goodbye." in kept.read_text()
+    assert "says hello." in shop.ok("plan", "show", plan).out
+
+
+def test_plan_whose_check_has_a_secret_is_stored_without_it_and_not_submitted(
+    shop: CommandLine, tmp_path: Path
+) -> None:
+    plan, secret = submitted(shop), "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    text = tmp_path / "plan.md"
+    text.write_text(
+        PLAN.replace("grep -q hello hello.txt", f"curl -H 'Authorization: Bearer {secret}' http://localhost")
+    )
+    refused = shop("plan", "edit", plan, "--file", str(text), "--submit")
+    assert "Not stored, because it is secret: github-token." in refused.err
+    assert (refused.code, "a verification command has a secret (github-token)" in refused.err) == (2, True)
+    assert "from a file or from a variable" in shop.ok("plan", "show", plan).err
+    assert shop.ok("plan", "show", plan, "--json").json["plan"]["status"] == "draft"
 
 
 def test_abandoned_plan_is_kept_but_not_listed(shop: CommandLine) -> None:

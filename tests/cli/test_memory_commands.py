@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tempfile
 from pathlib import Path
 
 import click
@@ -166,6 +167,21 @@ def test_text_that_was_stored_while_the_editor_was_open_stays(
     assert refused.code == 2
     assert "Deploy on Tuesdays." in refused.err
     assert cli.contents() == ["Deploy on Fridays."]
+
+
+@pytest.mark.parametrize("command", ["edit", "merge"])
+def test_text_of_the_editor_that_is_refused_is_kept_in_a_file(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    ids = [cli.remember("Deploy on Thursdays."), cli.remember("Orders are stored in PostgreSQL.")]
+    written = "word " * 30_000
+    monkeypatch.setattr(f"opencode_memory.cli.{command}.edit_text", lambda *_, **__: written)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    refused = cli("edit", ids[0], "--editor") if command == "edit" else cli("merge", *ids)
+    assert (refused.code, "100000" in refused.err) == (2, True)
+    (kept,) = tmp_path.glob("opencode-memory-*.md")
+    assert f"your text is in {kept}" in refused.err
+    assert kept.read_text() == written
 
 
 @pytest.mark.parametrize(

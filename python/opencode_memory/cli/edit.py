@@ -12,7 +12,7 @@ from opencode_memory._core import redact
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.curate import name_expired
-from opencode_memory.cli.editor import edit_text
+from opencode_memory.cli.editor import edit_text, keep_if_refused
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, id_argument, read_text
 from opencode_memory.errors import ConflictError, InvalidInputError
@@ -94,7 +94,8 @@ def change(run: Invocation, request: EditRequest) -> None:
             changes["content"] = _edit_text(request.id, shown)
             if store.get(request.id).content != shown:
                 raise _explain_conflict(request.id, changes["content"])
-        memory = store.edit(request.id, **changes)
+        with keep_if_refused(changes["content"] if request.in_editor else None):
+            memory = store.edit(request.id, **changes)
     secrets = redact(changes.get("content", ""))[1]
     if run.out.as_json:
         run.out.json({"memory": memory, "redactions": secrets})

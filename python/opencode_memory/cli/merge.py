@@ -6,7 +6,7 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.editor import edit_text
+from opencode_memory.cli.editor import edit_text, keep_if_refused
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import ids_argument
 from opencode_memory.errors import InvalidInputError
@@ -22,15 +22,17 @@ def merge(run: Invocation, *, ids: tuple[str, ...], text: str | None, dry_run: b
     with run.open_store() as store:
         memories = [store.get(id_) for id_ in dict.fromkeys(ids)]
         first, *others = memories
+        edited: str | None = None
         if not others:
             raise InvalidInputError("ids: two or more different memories are needed", field="ids")
         if text is None and not dry_run:
             contents = "\n".join(memory.content for memory in memories)
-            text = edit_text(contents, field="--text", instead="give the new text with --text TEXT")
+            text = edited = edit_text(contents, field="--text", instead="give the new text with --text TEXT")
             if text is None or not text.strip():
                 raise InvalidInputError("text: nothing was saved in the editor, so nothing is merged", field="--text")
         if not dry_run and text is not None:
-            first = store.merge([memory.id for memory in memories], text.strip())
+            with keep_if_refused(edited):
+                first = store.merge([memory.id for memory in memories], text.strip())
     if run.out.as_json:
         run.out.json({"memory": first, "superseded": [memory.id for memory in others], "dry_run": dry_run})
         return

@@ -9,7 +9,7 @@ import click
 
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.editor import edit_text
+from opencode_memory.cli.editor import edit_text, keep_if_refused
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import bold, dim
@@ -18,7 +18,7 @@ from opencode_memory.errors import ConflictError
 from opencode_memory.loops.approve import approve_plan
 from opencode_memory.loops.records import Loops
 from opencode_memory.plans import Mode, Plan, Plans, PlanStatus, read_plan
-from opencode_memory.plans.plans import describe_rescue
+from opencode_memory.plans.plans import describe_rescue, refuse_closed
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
@@ -107,13 +107,18 @@ def edit(run: Invocation, *, plan: str, file: Path | None, submits: bool) -> Non
         plans = _plans(store)
         damaged = plans.find_damaged(plan)
         found = plans.get(plan) if damaged is None else plans.rescue(damaged, at=run.started_at)
+        refuse_closed(found)
         before = plans.text(found)
         if file is not None:
             text: str | None = read_text_file(file, field="--file")
         else:
             text = edit_text(before, field="--file", instead="give a file with the new text: --file FILE")
         if text is not None and text != before:
-            found = plans.rewrite(found, text, at=run.started_at, why="edited on the command line").plan
+            with keep_if_refused(text if file is None else None):
+                written = plans.rewrite(found, text, at=run.started_at, why="edited on the command line")
+            found = written.plan
+            if written.redactions:
+                run.out.note(f"Not stored, because it is secret: {', '.join(written.redactions)}.")
         if submits:
             found = plans.submit(found)
     _print(run, found)
