@@ -127,6 +127,7 @@ def test_nothing_is_sent_without_a_token(
     assert f"there is no token for {HOST}" in github("enrich", "#12", "--dry-run").err
     github.remember("The login is broken, see #12")
     assert github.ok("enrich", "--json").json["without_token"] == [HOST]
+    assert github.ok("enrich").err.startswith(f"There is no token for {HOST}: ")
     assert forge.received == []
 
 
@@ -145,7 +146,8 @@ def test_other_entities_are_refused(reference: str, github: CommandLine, forge: 
 
 
 def test_merge_request_of_github_is_refused(github: CommandLine, forge: ForgeServer) -> None:
-    assert "has no item like" in github("enrich", "!12").err
+    for options in ((), ("--dry-run",)):
+        assert "has no item like" in github("enrich", "!12", *options).err
     assert forge.received == []
 
 
@@ -182,6 +184,28 @@ def test_useless_answer_changes_nothing(reply: Reply, words: str, github: Comman
     assert words in answer.err
     assert TOKEN not in answer.err + answer.out
     assert github.contents("--tag", "forge") == []
+
+
+def test_dry_run_names_no_item_of_a_host_that_is_left_alone(github: CommandLine, forge: ForgeServer) -> None:
+    forge.script = [Reply(status=429, headers={"Retry-After": "7200"})]
+    github("enrich", "#12")
+    plan = github.ok("enrich", "#13", "--dry-run", "--json").json
+    assert plan["would_fetch"] == []
+    assert "limits the number of requests" in plan["paused"][0]
+
+
+def test_host_that_refused_a_token_is_asked_again_with_another(
+    github: CommandLine, forge: ForgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forge.items[ISSUE] = github_issue()
+    monkeypatch.setenv("GH_ENTERPRISE_TOKEN", "outdated")
+    github("enrich", "#12")
+    again = github("enrich", "#12").err
+    assert ("is left alone" in again, "refused the token" in again) == (True, True)
+    monkeypatch.setenv("GH_ENTERPRISE_TOKEN", TOKEN)
+    assert "is open" in github.ok("enrich", "#12").out
+    tokens = [request.headers["authorization"] for request in forge.received]
+    assert tokens == ["Bearer outdated", f"Bearer {TOKEN}"]
 
 
 def test_interrupted_run_keeps_what_was_fetched(

@@ -40,9 +40,7 @@ def enrich(run: Invocation, *, reference: str | None, limit: int, dry_run: bool)
         enricher = Enricher(store, run.config.forge, run.config.environment, now=clock.now)
         if reference is not None:
             name = canonical(reference, project=store.project)
-            due = Due(names=(name,))
-            if dry_run:
-                enricher.check(name, project=store.project)
+            due = enricher.plan(name, project=store.project) if dry_run else Due(names=(name,))
         else:
             due = enricher.find_due(store.project, limit=limit)
         if dry_run:
@@ -98,7 +96,7 @@ def _print(run: Invocation, batch: Batch, due: Due, enricher: Enricher) -> int:
             run.out.note("If a blocker is resolved: opencode-memory resolve ID")
         for name, problem in batch.problems.items():
             run.out.note(f"{name}: {problem}")
-        if not batch.results and not batch.failed and not due.paused:
+        if not (batch.results or batch.failed or due.paused or due.without_token):
             run.out.note("No memory of this project names an item that is due.")
         _note_hosts(run, due, enricher)
     return NOTHING_FOUND if batch.failed else DONE

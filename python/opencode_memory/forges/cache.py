@@ -6,6 +6,7 @@ none.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -24,6 +25,7 @@ _KEEP_SECONDS: Final = 90 * 86_400.0
 _FIRST_PAUSE_SECONDS: Final = 60.0
 _LONGEST_PAUSE_SECONDS: Final = 6 * 3600.0
 _MOST_FAILURES: Final = 20
+_DIGEST_CHARACTERS: Final = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +51,13 @@ class Pause:
         until_ms: Its end.
         failures: Number of failures in a row.
         reason: The last of them.
+        refused: Digest of the token that the host refused; None if it did not refuse a token.
     """
 
     until_ms: int
     failures: int
     reason: str
+    refused: str | None = None
 
 
 class ForgeCache:
@@ -78,23 +82,29 @@ class ForgeCache:
         value = {"checked": to_ms(at), "etag": etag, "item": None if item is None else item.to_json()}
         self._kv.set(f"{PREFIX}item/{name}", value, ttl_seconds=_KEEP_SECONDS)
 
-    def pause_of(self, host: str, *, at: datetime) -> Pause | None:
-        """Return the pause of a host; None if it may be asked."""
+    def pause_of(self, host: str, *, token: str | None, at: datetime) -> Pause | None:
+        """Return the pause of a host; None if it may be asked. A host that refused another token may be asked."""
         pause = self._read_pause(host)
-        return pause if pause is not None and pause.until_ms > to_ms(at) else None
+        if pause is None or pause.until_ms <= to_ms(at):
+            return None
+        is_other = pause.refused is not None and token is not None and pause.refused != _digest(token)
+        return None if is_other else pause
 
-    def pause(self, host: str, error: ForgeError, *, at: datetime) -> None:
+    def pause(self, host: str, error: ForgeError, *, token: str, at: datetime) -> None:
         """Leave a host alone after a failure: as long as it asked for, or twice as long after each failure in a row."""
         before = self._read_pause(host)
         failures = min(1 + (before.failures if before is not None else 0), _MOST_FAILURES)
         growing = min(_FIRST_PAUSE_SECONDS * 2.0 ** (failures - 1), _LONGEST_PAUSE_SECONDS)
         seconds = growing if error.wait_seconds is None else error.wait_seconds
-        self.pause_for(host, seconds, str(error), failures=failures, at=at)
+        refused = _digest(token) if error.is_of_token else None
+        self.pause_for(host, seconds, str(error), failures=failures, refused=refused, at=at)
 
-    def pause_for(self, host: str, seconds: float, reason: str, *, failures: int = 0, at: datetime) -> None:
+    def pause_for(
+        self, host: str, seconds: float, reason: str, *, failures: int = 0, refused: str | None = None, at: datetime
+    ) -> None:
         """Leave a host alone for a time."""
         until = to_ms(at + timedelta(seconds=seconds))
-        value = {"until": until, "failures": failures, "reason": reason}
+        value = {"until": until, "failures": failures, "reason": reason, "refused": refused}
         self._kv.set(f"{PREFIX}host/{host}", value, ttl_seconds=seconds + 2 * _LONGEST_PAUSE_SECONDS)
 
     def end_pause(self, host: str) -> None:
@@ -103,6 +113,17 @@ class ForgeCache:
 
     def _read_pause(self, host: str) -> Pause | None:
         match self._kv.get(f"{PREFIX}host/{host}"):
-            case {"until": int(until), "failures": int(failures), "reason": str(reason)}:
-                return Pause(until_ms=until, failures=max(failures, 0), reason=reason)
+            case {"until": int(until), "failures": int(failures), "reason": str(reason), **more}:
+                refused = more.get("refused")
+                return Pause(
+                    until_ms=until,
+                    failures=max(failures, 0),
+                    reason=reason,
+                    refused=refused if isinstance(refused, str) else None,
+                )
         return None
+
+
+def _digest(token: str) -> str:
+    """Return a part of a token's hash, which tells it from another one and does not reveal it."""
+    return hashlib.sha256(token.encode()).hexdigest()[:_DIGEST_CHARACTERS]

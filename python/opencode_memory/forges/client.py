@@ -153,7 +153,9 @@ def _refusal(forge: Forge, status: int, headers: Mapping[str, str], pause: float
         hint = "check that the token is valid and may read issues"
         # GitHub forbids single repositories, but refuses an invalid token everywhere.
         is_of_host = status == HTTPStatus.UNAUTHORIZED
-        return ForgeError(message, is_of_host=is_of_host, wait_seconds=_REFUSED_SECONDS, hint=hint)
+        return ForgeError(
+            message, is_of_host=is_of_host, is_of_token=is_of_host, wait_seconds=_REFUSED_SECONDS, hint=hint
+        )
     message = f"{forge.host} answered with status {status}"
     is_of_host = status >= HTTPStatus.INTERNAL_SERVER_ERROR
     return ForgeError(message, is_of_host=is_of_host, wait_seconds=asked)

@@ -138,11 +138,12 @@ class Enricher:
             ForgeError: The forge was not asked, or gave no usable answer.
         """
         reference, forge = self.check(name, project=project)
-        if find_path(forge.kind, reference) is None:
-            self._keep(reference, None, self._now())
-            message = f"entity_ref: {forge.host} has no item like {one_line(name, 120)}"
-            raise InvalidInputError(message, field="entity_ref")
         at = self._now()
+        try:
+            _require_path(forge, reference)
+        except InvalidInputError:
+            self._keep(reference, None, at)
+            raise
         pause = self.describe_pause(forge.host)
         if pause is not None:
             raise NotAskedError(pause, hint="try again later")
@@ -151,7 +152,7 @@ class Enricher:
             response = fetch(forge, reference, etag=None if known is None else known.etag, at=at)
         except ForgeError as error:
             if error.is_of_host:
-                self._cache.pause(forge.host, error, at=at)
+                self._cache.pause(forge.host, error, token=forge.token, at=at)
             else:
                 self._keep(reference, known, at)
             raise
@@ -179,10 +180,23 @@ class Enricher:
         reference = _parse(name, project)
         return reference, self.forges.get(reference.host)
 
+    def plan(self, name: str, *, project: str | None) -> Due:
+        """Return what ``enrich`` would request for one item, without asking the forge.
+
+        Raises:
+            InvalidInputError: The name is that of no item of a forge.
+            ForgeError: The forge may not be asked.
+        """
+        reference, forge = self.check(name, project=project)
+        _require_path(forge, reference)
+        pause = self.describe_pause(forge.host)
+        return Due(names=(reference.name,)) if pause is None else Due(names=(), paused=(pause,))
+
     def describe_pause(self, host: str) -> str | None:
         """Say until when and why a host is left alone; None if it may be asked."""
         at = self._now()
-        pause = self._cache.pause_of(host, at=at)
+        forge = self.forges.find(host)
+        pause = self._cache.pause_of(host, token=None if forge is None else forge.token, at=at)
         if pause is None:
             return None
         left = format_duration((pause.until_ms - to_ms(at)) / 1000)
@@ -291,6 +305,13 @@ def _parse(name: str, project: str | None) -> Reference:
     if name[:1] in {"#", "!", "&"} and home_of(project) is None:
         error.hint = "this project has no remote on a forge; name the item with its host, or give its URL"
     raise error
+
+
+def _require_path(forge: Forge, reference: Reference) -> None:
+    """Refuse an item of a sign that this kind of forge does not have, for example an epic of GitHub."""
+    if find_path(forge.kind, reference) is None:
+        message = f"entity_ref: {forge.host} has no item like {one_line(reference.name, 120)}"
+        raise InvalidInputError(message, field="entity_ref")
 
 
 def _host(name: str) -> str:
