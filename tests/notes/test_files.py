@@ -113,6 +113,14 @@ def test_ignore_rules_read_stars_and_slashes_as_git_does(tmp_path: Path, line: s
     assert rules.ignores(PurePosixPath(path), is_folder=True) is ignored
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFO")
+def test_fifo_is_no_note_and_does_not_block(tmp_path: Path) -> None:
+    fifo = tmp_path / "notes.md"
+    os.mkfifo(fifo)
+    with pytest.raises(ValueError, match="neither a file nor a folder"):
+        read_note(fifo)
+
+
 def test_unreadable_note_raises_with_a_reason(tmp_path: Path) -> None:
     for name, data, reason in (
         ("latin.md", b"# A\n\ncaf\xe9\n", "not UTF-8: byte 0xe9 in line 3"),

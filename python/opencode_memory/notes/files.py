@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from opencode_memory.notes.tree import Note, SkippedPath, walk
+from opencode_memory.platform import system
+from opencode_memory.platform.system import WITHOUT_WAITING
 
 SIZE_LIMIT: Final = 10 * 1024 * 1024
 
@@ -40,11 +44,17 @@ def find_notes(folder: Path, *, top: Path) -> Iterator[Path | Skipped]:
 def read_note(file: Path) -> str:
     """Read a note.
 
+    Args:
+        file: The note; the last part of its path is no symbolic link.
+
     Raises:
         ValueError: The file is too large, not UTF-8, or not text; the message gives the reason.
         OSError: The file cannot be read.
     """
-    with file.open("rb") as stream:
+    # Reading a FIFO would block, also one that takes the place of a note after the folder was scanned.
+    with os.fdopen(system().open(file, os.O_RDONLY | WITHOUT_WAITING), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise ValueError("neither a file nor a folder")
         data = stream.read(SIZE_LIMIT + 1)
     if len(data) > SIZE_LIMIT:
         raise ValueError(f"larger than {SIZE_LIMIT // 1024 // 1024} MiB")
