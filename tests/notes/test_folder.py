@@ -153,6 +153,23 @@ def test_changed_section_keeps_what_the_user_added(store: MemoryStore, notes: Pa
     assert (after.tags, after.pinned, after.remind_at, after.review_after) == (("ops",), True, at, at)
 
 
+def test_note_with_long_front_matter_is_read_with_the_others_of_its_folder(store: MemoryStore, notes: Path) -> None:
+    (notes / "a.md").write_text(f"---\ntitle: {'x' * 70_000}\n---\n# A\n\nabout a\n")
+    (notes / "b.md").write_text("# B\n\nabout b\n")
+    assert counts(run(store, notes)) == (2, 0, 0, 0)
+    assert by_topic(store)["file:a.md#A"].metadata["title"] == "x" * 400
+
+
+def test_front_matter_is_redacted_before_it_is_cut(store: MemoryStore, notes: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    block = f"{'# ' + 'x' * 7_975}\nnote: {secret}\n"
+    (notes / "a.md").write_text(f"---\n{block}---\n# A\n\nabout a\n")
+    run(store, notes)
+    front_matter = str(by_topic(store)["file:a.md#A"].metadata["front_matter"])
+    assert "[redacted:" in front_matter
+    assert secret[:8] not in front_matter
+
+
 def test_front_matter_sets_category_tags_and_date(store: MemoryStore, notes: Path) -> None:
     block = "---\ntitle: Choice\ntags: [db]\ncategory: decision\ndate: 2025-11-03\nstatus: accepted\n---\n"
     (notes / "a.md").write_text(block + "# A\n\ntext\n\n# B\n\nmore\n")

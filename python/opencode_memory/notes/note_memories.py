@@ -61,9 +61,10 @@ def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | 
         mark = SectionMark(fingerprint=fingerprint, body=hash_body(section.body, section.text))
         metadata = mark.to_metadata()
         if about.raw and is_first:
-            metadata["front_matter"] = about.raw[:_FRONT_MATTER_LIMIT]
+            metadata["front_matter"] = _cut(about.raw, _FRONT_MATTER_LIMIT)
         if about.title is not None:
-            metadata["title"] = about.title
+            # The metadata of a memory has a limit. A title that exceeds it would end the ingest of the whole folder.
+            metadata["title"] = _cut(about.title, _NAME_LIMIT)
         is_first = False
         yield NewMemory(
             content=section.text,
@@ -72,12 +73,17 @@ def read_memories(note: Path, name: str, *, project: str | None, zone: tzinfo | 
             topic=topics.make(section),
             time=time,
             source=Source(file=name, line=section.line),
-            tags=tuple(tag[:_NAME_LIMIT] for tag in about.tags[:_TAGS_LIMIT]),
+            tags=tuple(_cut(tag, _NAME_LIMIT) for tag in about.tags[:_TAGS_LIMIT]),
             trust=Trust.IMPORTED,
             # Text from a file must not become an instruction unless the user accepts it.
             status=Status.CANDIDATE if category is Category.DIRECTIVE else Status.ACTIVE,
             metadata=metadata,
         )
+
+
+def _cut(text: str, most: int) -> str:
+    """Cut a text. It is redacted before, because half a secret is no longer recognised."""
+    return text if len(text) <= most else redact(text)[0][:most]
 
 
 def _find_category(name: str, section: Section, about: FrontMatter) -> Category:
