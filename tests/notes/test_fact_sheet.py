@@ -43,6 +43,15 @@ def test_package_json_gives_name_purpose_manager_and_commands(folder: Path) -> N
     )
 
 
+def test_description_is_redacted_before_it_is_shortened(folder: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    write(folder, package__json=json.dumps(PACKAGE | {"description": f"{'word ' * 37} {secret}"}))
+    sheet = describe_project(folder)
+    assert sheet is not None
+    assert "word word" in sheet
+    assert secret[:8] not in sheet
+
+
 @pytest.mark.parametrize(
     ("declared", "lock_file", "manager"),
     [

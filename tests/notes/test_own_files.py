@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,18 @@ def test_bootstrap_stores_no_memory_of_the_memory_file_again(store: MemoryStore,
     assert (report.files, report.added) == (("README.md",), 1)
     assert [Path(skipped.file).name for skipped in report.skipped] == [name]
     assert texts(store.list(project="*")).count("Bees like clover.") == 1
+
+
+def test_bootstrap_shortens_scripts_and_their_names_and_stores_no_part_of_a_secret(
+    store: MemoryStore, folder: Path
+) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    scripts = {"x" * 200_000: "make", "deploy": f"{'y' * 184} {secret}"}
+    (folder / "package.json").write_text(json.dumps({"name": "walrus", "scripts": scripts}))
+    bootstrap(store, folder, project="walrus")
+    (memory,) = store.list(project="walrus")
+    assert "walrus" in memory.content
+    assert secret[:8] not in memory.content
 
 
 def test_bootstrap_reads_a_memory_file_kept_by_hand(store: MemoryStore, folder: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from opencode_memory._core import redact
 from opencode_memory.models import NewMemory, RememberStatus, Scope, Source, Trust
 from opencode_memory.notes.files import Skipped, read_note
 from opencode_memory.notes.folder import ingest
@@ -150,7 +151,7 @@ def _describe_cargo(text: str) -> Iterator[str]:
 
 def _describe_makefile(text: str) -> Iterator[str]:
     targets = {found["name"]: found["about"] or "" for found in _TARGET.finditer(text)}
-    shown = [f"make {name}{f' ({_shorten(about)})' if about else ''}" for name, about in targets.items()]
+    shown = [f"make {_shorten(name)}{f' ({_shorten(about)})' if about else ''}" for name, about in targets.items()]
     if shown:
         yield "Targets: " + ", ".join(shown[:_MOST_COMMANDS])
 
@@ -168,7 +169,7 @@ def _describe_name(about: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _describe_commands(heading: str, commands: Mapping[str, Any]) -> Iterator[str]:
-    shown = [f"{name} = {_shorten(text)}" for name, text in commands.items() if isinstance(text, str)]
+    shown = [f"{_shorten(name)} = {_shorten(text)}" for name, text in commands.items() if isinstance(text, str)]
     if shown:
         yield f"{heading}: " + "; ".join(shown[:_MOST_COMMANDS])
 
@@ -178,7 +179,8 @@ def _to_mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _shorten(text: str) -> str:
-    flat = " ".join(text.split())
+    # Redact before cutting, because half a secret is no longer recognised.
+    flat = redact(" ".join(text.split()))[0]
     return flat if len(flat) <= _COMMAND_LENGTH else flat[: _COMMAND_LENGTH - 1] + "…"
 
 

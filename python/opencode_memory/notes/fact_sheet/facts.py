@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from opencode_memory._core import redact
 from opencode_memory.notes.files import read_note
 from opencode_memory.projects.identity import real
 
@@ -93,7 +94,8 @@ def to_line(value: Any, *, most: int = 200) -> str:
     """Return a text in one line of at most ``most`` characters; empty for any other value."""
     if not isinstance(value, str):
         return ""
-    line = " ".join(value.split())
+    # Redact before cutting, because half a secret is no longer recognised.
+    line = redact(" ".join(value.split()))[0]
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
