@@ -22,3 +22,14 @@ def test_changes_that_came_with_git_are_applied_with_mine(cli: CommandLine, repo
     assert cli.contents() == ["The port is 5128"]
     assert "edited" in cli.ok("memory-file", "--mine").out
     assert cli.contents() == ["The port is 5129"]
+
+
+def test_file_that_is_a_link_is_named_once_with_the_reason(cli: CommandLine, repository: Path) -> None:
+    cli.remember("The port is 5128")
+    cli.ok("memory-file", "--create")
+    path = repository / ".opencode" / "MEMORY.md"
+    path.rename(repository / "elsewhere.md")
+    path.symlink_to(repository / "elsewhere.md")
+    refused = cli("memory-file")
+    reason = ".opencode/MEMORY.md is a symbolic link, which is never followed; put a file in its place"
+    assert (refused.code, refused.out) == (1, f"{path} was not changed: {reason}\n")

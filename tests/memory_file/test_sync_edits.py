@@ -99,7 +99,9 @@ def test_secret_typed_by_the_user_is_redacted_in_store_and_file(scene: Scene) ->
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     scene.add(f"- The token is {secret}")
     scene.replace(CONVENTION, f"Indent with {secret}")
-    scene.sync()
+    report = scene.sync()
+    assert "[redacted:github-token]" in str(report)
+    assert secret not in str(report)
     assert secret not in scene.text()
     assert not any(secret in text for text in scene.active())
     assert "[redacted" in scene.text()

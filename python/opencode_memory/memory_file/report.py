@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from opencode_memory._core import redact
 from opencode_memory.memory_file.diff import Change, Kind
 from opencode_memory.models import Category
 
@@ -36,7 +37,7 @@ class BulletChange:
     Attributes:
         kind: ``add``, ``edit``, ``delete``, ``restore`` or ``unclear``.
         id: The memory; None if there is none yet.
-        content: The new text; None if it stays.
+        content: The new text as it is stored, without secrets; None if it stays.
         category: The new category; None if it stays.
         reason: Why it was not applied; empty if it was, or if it waits for a review.
     """
@@ -105,7 +106,7 @@ def to_bullet_change(change: Change, *, id: str | None = None, reason: str = "")
     return BulletChange(
         kind=change.kind,
         id=id or change.id,
-        content=content,
+        content=None if content is None else redact(content)[0],
         category=change.category,
         reason=reason or change.reason,
     )

@@ -73,7 +73,7 @@ class _Place:
 
     def leave_alone(self, problem: object) -> MemoryFileReport:
         """Report that the file was left alone."""
-        return self.report(Outcome.LEFT_ALONE, f"{RELATIVE} was left alone: {problem}")
+        return self.report(Outcome.LEFT_ALONE, str(problem))
 
     def body(self, max_lines: int, done: Done) -> Body:
         """Render the managed part."""
@@ -237,8 +237,7 @@ def _write(
         try:
             disk.write(place.work_tree, data, before=found, at=place.at)
         except (ConflictError, StorageError) as error:
-            problem = place.leave_alone(error).problem
-            return replace(report, outcome=Outcome.LEFT_ALONE, moved_out=0, problem=problem)
+            return replace(report, outcome=Outcome.LEFT_ALONE, moved_out=0, problem=str(error))
         report = replace(report, outcome=Outcome.WRITTEN)
     last = LastWritten(fingerprint=fingerprint(body.lines), head=place.head, shown=body.shown)
     record_last(place.store, place.project, place.work_tree, last)
