@@ -50,6 +50,9 @@ def server(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A resident server of the command line's store, with three memories; yields its port."""
     port = free_port()
     monkeypatch.setenv("OPENCODE_MEMORY_PORT", str(port))
+    # On a busy machine, a command would answer itself sooner than the server accepts it.
+    monkeypatch.setattr(client, "_CONNECT_SECONDS", 30.0)
+    monkeypatch.setattr(client, "_ACCEPT_SECONDS", 30.0)
     for text, category in (("The walrus sleeps at noon", "fact"), ("We feed the walrus twice a day", "decision")):
         cli.remember(text, "-c", category)
     cli.remember("The walrus is called Otto 海象", "--global")
