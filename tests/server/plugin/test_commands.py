@@ -577,5 +577,11 @@ def test_loop_with_a_task_asks_for_a_plan_of_it(session: Session) -> None:
     assert told.count("</memory-command>") == 1
 
 
+def test_loop_with_a_task_without_blanks_asks_for_a_plan_of_it(session: Session) -> None:
+    told = session.command("loop", "すべてのテストを通してください")
+    assert "no loop has started: «すべてのテストを通してください»" in told
+    assert "memory-plan (action=write)" in told
+
+
 def test_loop_with_an_unknown_plan_says_so(session: Session) -> None:
     assert "/loop failed: there is no plan 'deadbeef'" in session.command("loop", "deadbeef")

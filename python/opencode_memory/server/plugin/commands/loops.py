@@ -45,8 +45,8 @@ def start_loop(call: SessionCall, arguments: str) -> str:
     """Start a loop for the newest submitted plan, or for the one that is named. A task needs a plan first."""
     plans = Plans(call.store, call.client.project)
     wanted = arguments.strip()
-    # A plan is named by one word.
-    if len(wanted.split()) > 1:
+    # A plan is named by one word of ASCII. Japanese, for example, has no blanks between words.
+    if len(wanted.split()) > 1 or not wanted.isascii():
         task = escape(one_line(redact(wanted)[0], _TASK_BYTES))
         return join_lines(f"The user typed /loop with a task, and no loop has started: «{task}».", _ASK_FOR_PLAN)
     plan = plans.get(wanted) if wanted else _newest(call, plans)
