@@ -12,7 +12,7 @@ import os
 import signal
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -22,10 +22,14 @@ from opencode_memory.server.app import build_server
 from opencode_memory.server.malformed import refuse_malformed
 from opencode_memory.server.request_ids import encode_refusal
 from opencode_memory.server.tool_calls import ToolCalls
+from opencode_memory.server.unanswered import Unanswered
 from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
     from opencode_memory.server.server_state import ServerState
+
+_LAST_SECONDS: Final = 10.0
+"""Time limit for the last requests after the end of the client's messages, as beside a resident server."""
 
 
 def serve_stdio(state: ServerState, *, folder: Path) -> None:
@@ -51,18 +55,26 @@ def serve_stdio(state: ServerState, *, folder: Path) -> None:
     anyio.run(serve)
 
 
-async def serve_lines(calls: ToolCalls, lines: AsyncIterable[str], write: Callable[[str], Awaitable[None]]) -> None:
+async def serve_lines(
+    calls: ToolCalls,
+    lines: AsyncIterable[str],
+    write: Callable[[str], Awaitable[None]],
+    *,
+    unanswered: Unanswered | None = None,
+) -> None:
     """Serve one client whose messages are lines, until its last line.
 
     Args:
         calls: The tools to offer.
         lines: The messages of the client.
         write: Writes a message, which ends with a line break, to the client.
+        unanswered: Tells the caller which requests are not answered yet.
     """
     server = build_server(calls)
-    output = _Output(write)
+    unanswered = Unanswered() if unanswered is None else unanswered
+    output = _Output(write, unanswered)
     # The SDK uses only the methods that these classes have.
-    async with stdio_server(cast("Any", _Input(lines, output)), cast("Any", output)) as (reads, writes):
+    async with stdio_server(cast("Any", _Input(lines, output, unanswered)), cast("Any", output)) as (reads, writes):
         await server.run(reads, writes, server.create_initialization_options())
 
 
@@ -90,16 +102,19 @@ class _Output:
 
     Args:
         write: Writes a line.
+        unanswered: The requests of the client.
     """
 
-    def __init__(self, write: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, write: Callable[[str], Awaitable[None]], unanswered: Unanswered) -> None:
         self._write = write
+        self._unanswered = unanswered
         self._lock = anyio.Lock()
 
     async def write(self, line: str) -> None:
         """Write one line."""
         async with self._lock:
             await self._write(escape_separators(line))
+        self._unanswered.note_written(line)
 
     async def flush(self) -> None:
         """Do nothing, because each line is flushed."""
@@ -111,22 +126,27 @@ class _Input:
     Args:
         lines: The lines.
         output: The output for the answers.
+        unanswered: The requests of the client.
     """
 
-    def __init__(self, lines: AsyncIterable[str], output: _Output) -> None:
+    def __init__(self, lines: AsyncIterable[str], output: _Output, unanswered: Unanswered) -> None:
         self._lines = lines
         self._output = output
+        self._unanswered = unanswered
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """Yield the lines for the SDK."""
+        """Yield the lines for the SDK, and end when all requests are answered: at the end, the SDK drops the others."""
         async for line in self._lines:
             if not line.strip():
                 continue
             refusal = refuse_malformed(line)
             if refusal is None:
+                self._unanswered.note_read(line)
                 yield line
             else:
                 await self._output.write(encode_refusal(refusal) + "\n")
+        with anyio.move_on_after(_LAST_SECONDS):
+            await self._unanswered.wait()
 
 
 async def _end_on_signal() -> None:

@@ -20,8 +20,8 @@ import opencode_memory
 from opencode_memory.resident.client import MOVED, describe
 from opencode_memory.resident.stdio_client import ACCEPTED, describe_server
 from opencode_memory.server.guards.owner_token import OwnerToken
-from opencode_memory.server.in_flight import InFlight
 from opencode_memory.server.socket_texts import read_texts
+from opencode_memory.server.unanswered import Unanswered, is_request
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -103,44 +103,28 @@ class _Client:
     """The messages of one client, one per line."""
 
     def __init__(self, socket: WebSocket) -> None:
+        self.unanswered = Unanswered()
         self._socket = socket
-        self._in_flight = InFlight()
         self._is_leaving = False
 
     async def leave(self) -> None:
         """Ignore requests from now on, answer the earlier ones, and disconnect."""
         self._is_leaving = True
-        await self._in_flight.wait_idle()
+        await self.unanswered.wait()
         with suppress(WebSocketDisconnect, RuntimeError):
             await self._socket.close(MOVED, "the server is replaced")
 
     async def lines(self) -> AsyncIterator[str]:
         """Yield the messages of the client until it disconnects."""
         async for line in read_texts(self._socket):
-            if _has(line, method=True):
-                if self._is_leaving:
-                    continue
-                self._in_flight.begin()
-            yield line
+            if not (self._is_leaving and is_request(line)):
+                yield line
 
     async def write(self, line: str) -> None:
         """Send a message to the client."""
         # A client that has disconnected cannot get an answer. ``lines`` notices its end.
         with suppress(WebSocketDisconnect, RuntimeError):
             await self._socket.send_text(line.rstrip("\n"))
-        if _has(line, method=False):
-            self._in_flight.end()
-
-
-def _has(line: str, *, method: bool) -> bool:
-    """Check whether a line is a message with an id, and has a method or not: a request, or an answer."""
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    if not isinstance(message, dict) or ("method" in message) != method:
-        return False
-    return type(message.get("id")) in (int, str)
 
 
 def _load() -> Any:
@@ -149,6 +133,6 @@ def _load() -> Any:
     from opencode_memory.server.tool_calls import ToolCalls  # noqa: PLC0415  see above
 
     async def serve_client(state: ServerState, folder: Path, client: _Client) -> None:
-        await serve_lines(ToolCalls(state, folder=folder), client.lines(), client.write)
+        await serve_lines(ToolCalls(state, folder=folder), client.lines(), client.write, unanswered=client.unanswered)
 
     return serve_client

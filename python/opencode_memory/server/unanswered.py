@@ -1,0 +1,57 @@
+"""The requests of one client that are not answered yet, found in the lines from and to it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+
+
+class Unanswered:
+    """The ids of requests that were read and not answered. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._ids: set[int | str] = set()
+        self._changed = anyio.Event()
+
+    def note_read(self, line: str) -> None:
+        """Note a message of the client. A request that it cancels gets no answer."""
+        match _parse(line):
+            case {"method": "notifications/cancelled", "params": {"requestId": int() | str() as id_}}:
+                self._end(id_)
+            case {"method": str(), "id": int() | str() as id_}:
+                self._ids.add(id_)
+
+    def note_written(self, line: str) -> None:
+        """Note a message to the client."""
+        if not self._ids:
+            return
+        match _parse(line):
+            case {"id": int() | str() as id_, **rest} if "method" not in rest:
+                self._end(id_)
+
+    async def wait(self) -> None:
+        """Wait until each request is answered."""
+        while self._ids:
+            await self._changed.wait()
+
+    def _end(self, id_: int | str) -> None:
+        self._ids.discard(id_)
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+def is_request(line: str) -> bool:
+    """Return whether a line is a request."""
+    match _parse(line):
+        case {"method": str(), "id": int() | str()}:
+            return True
+    return False
+
+
+def _parse(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
