@@ -221,6 +221,22 @@ def test_end_of_input_waits_for_answers(client: Client) -> None:
     assert first.closed.is_set()
 
 
+def test_end_of_input_does_not_wait_for_a_cancelled_call(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relay, "_DRAIN_SECONDS", 20 * PATIENCE_SECONDS)
+    client.say(CALL, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+    assert [client.links[0].next()["method"] for _ in range(2)] == ["tools/call", "notifications/cancelled"]
+    client.end_input()
+    client.wait()
+
+
+@pytest.mark.parametrize("params", [None, [], {}, {"requestId": {}}, {"requestId": 8}])
+def test_strange_cancellation_settles_no_call(client: Client, params: Any) -> None:
+    client.say(CALL, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+    assert [client.links[0].next()["method"] for _ in range(2)] == ["tools/call", "notifications/cancelled"]
+    client.links[0].end()
+    assert client.hear()["id"] == 7
+
+
 def test_line_that_is_too_long_is_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relay, "LONGEST_LINE", 200)
     client.say({**CALL, "params": {"text": "x" * 200}})

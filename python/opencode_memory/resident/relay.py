@@ -30,6 +30,7 @@ LONGEST_LINE: Final = 32 * 1024 * 1024
 _INTERNAL_ERROR: Final = -32603
 _TOO_LARGE: Final = -32600
 _DRAIN_SECONDS: Final = 10.0
+_CANCELLED: Final = "notifications/cancelled"
 _log: Final = logging.getLogger(__name__)
 _LOST: Final = (
     "the memory server ended before it answered, so it is unknown whether the call was carried out; call again"
@@ -188,6 +189,9 @@ class Relay:
                 self._initialize = line
             elif method == "notifications/initialized":
                 self._initialized = line
+            elif method == _CANCELLED:
+                # The server does not answer the call any more.
+                self._settle(_cancelled_id(message))
             if method is not None and id_ is not None:
                 self._pending[id_] = line
             link = self._link
@@ -284,3 +288,8 @@ def _parse(line: bytes) -> dict[str, Any]:
 def _id_of(message: Mapping[str, Any]) -> str | int | None:
     id_ = message.get("id")
     return id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
+
+
+def _cancelled_id(message: Mapping[str, Any]) -> str | int | None:
+    params = message.get("params")
+    return _id_of({"id": params.get("requestId")}) if isinstance(params, dict) else None
