@@ -17,7 +17,7 @@ from opencode_memory.loops import records
 from opencode_memory.loops.model import Loop, LoopState, Rest
 from opencode_memory.loops.process import ProcessId, identify
 from opencode_memory.loops.records import Loops
-from opencode_memory.plans import Plans
+from opencode_memory.plans import Plans, PlanStatus
 from opencode_memory.store.documents import Change
 from opencode_memory.text import clock
 from opencode_memory.text.clock import to_ms
@@ -177,6 +177,19 @@ def test_damaged_plan_is_named_and_gets_a_new_record(cli: CommandLine, store: Me
     cli.ok("plan", "edit", plan.id, "--file", str(text_file), "--submit")
     assert found(cli, "plans") == []
     assert Plans(store, loop.project).get(plan.id).title == plan.title
+
+
+def test_damaged_plan_without_a_project_gets_a_new_record_in_each(cli: CommandLine, store: MemoryStore) -> None:
+    plan, theirs = (Plans(store, project).write_submitted(PLAN, at=clock.now()) for project in (None, "another"))
+    for one in (plan, theirs):
+        body = {"status": "dreaming"}
+        store.documents.write([Change(kind="plan", name=one.id, expected=one.revision, body=body, project=one.project)])
+    assert cli.ok("plan", "list", "--json").json["damaged"] == [plan.id]
+    again = cli.folder / "again.md"
+    again.write_text(PLAN)
+    assert cli("plan", "edit", theirs.id, "--file", str(again)).code == 1
+    cli.ok("plan", "edit", plan.id, "--file", str(again))
+    assert Plans(store, None).get(plan.id).status is PlanStatus.DRAFT
 
 
 def test_damaged_step_is_named_by_doctor_verify_and_export(cli: CommandLine, store: MemoryStore) -> None:

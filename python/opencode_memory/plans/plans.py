@@ -255,15 +255,17 @@ class Plans:
 
         Plans whose records are damaged are left out; ``damaged`` returns them.
         """
-        plans, _ = sort_out(self._list_own(), to_plan)
+        documents = self._documents.list(KIND, project=self._project)
+        plans, _ = sort_out((one for one in documents if one.project == self._project), to_plan)
         return sorted(plans, key=lambda plan: plan.changed_at, reverse=True)
 
     def damaged(self) -> builtins.list[Damaged]:
-        """Return the plans of the project whose records cannot be read."""
-        return sort_out(self._list_own(), to_plan)[1]
+        """Return the damaged plans of the project, and those without one, which the user can name in no other place."""
+        _, damaged = sort_out(self._documents.list(KIND), to_plan)
+        return [plan for plan in damaged if plan.document.project in {self._project, None}]
 
     def find_damaged(self, part: str) -> Damaged | None:
-        """Return the damaged plan whose id starts with ``part``.
+        """Return the plan of ``damaged`` whose id starts with ``part``.
 
         Return None if there is none, or if the part also names another plan.
         """
@@ -308,15 +310,10 @@ class Plans:
         wanted = arguments.text(part, field="plan").strip().lower()
         if not wanted:
             return Matches(readable=[], damaged=[])
-        plans, damaged = sort_out(self._list_own(), to_plan)
         return Matches(
-            readable=[plan for plan in plans if plan.id.startswith(wanted)],
-            damaged=[plan for plan in damaged if plan.document.name.startswith(wanted)],
+            readable=[plan for plan in self.list() if plan.id.startswith(wanted)],
+            damaged=[plan for plan in self.damaged() if plan.document.name.startswith(wanted)],
         )
-
-    def _list_own(self) -> builtins.list[Document]:
-        found = self._documents.list(KIND, project=self._project)
-        return [document for document in found if document.project == self._project]
 
     def get(self, part: str) -> Plan:
         """Return the plan whose id starts with ``part``.
