@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import json
 import os
+import sqlite3
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencode_memory import InvalidInputError, MemoryStore, ProjectIdentity, Source, StorageError
+from opencode_memory import CorruptStoreError, InvalidInputError, MemoryStore, ProjectIdentity, Source, StorageError
 from opencode_memory.exchange import export_memories, import_memories
 from support.stores import DAY_MS, NOW_MS, set_clock, texts
 
@@ -241,6 +244,25 @@ def test_the_file_to_import_must_be_there(store: MemoryStore, tmp_path: Path) ->
     with pytest.raises(StorageError) as error:
         import_memories(store, tmp_path / "missing.json")
     assert str(tmp_path / "missing.json") in str(error.value)
+
+
+@pytest.mark.parametrize("table", ["meta", "document", "memory"])
+def test_an_export_of_a_damaged_store_names_the_store_and_not_its_copy(
+    open_store: Callable[..., MemoryStore], tmp_path: Path, table: str
+) -> None:
+    with open_store(tmp_path / "damaged") as whole:
+        whole.remember("The walrus sleeps.")
+    file = tmp_path / "damaged" / "store.db"
+    with closing(sqlite3.connect(file)) as database:
+        [(page,)] = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchall()
+        [(size,)] = database.execute("PRAGMA page_size").fetchall()
+    with file.open("r+b") as damaged:
+        damaged.seek((page - 1) * size)
+        damaged.write(bytes(size))
+    store = open_store(tmp_path / "damaged", background=False)
+    with pytest.raises(CorruptStoreError) as error:
+        export_memories(store, tmp_path / "export.json")
+    assert str(error.value).startswith(f"{file}: ")
 
 
 def test_a_failed_export_leaves_the_old_file_alone(full: MemoryStore, tmp_path: Path) -> None:

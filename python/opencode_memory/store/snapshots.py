@@ -31,17 +31,23 @@ def temporary_copy(engine: Engine, *, read_only: bool = True) -> Iterator[Engine
     Raises:
         StorageError: There is no room, or no permission, for a copy.
     """
-    with private_folder(engine.data_dir if engine.is_writable else None) as folder:
+    with private_folder(engine.data_dir if engine.is_writable else None) as folder, _naming_store(engine, folder):
         engine.snapshot_copy(folder / "store.db")
         copy = Engine(folder, read_only=read_only, background=False, clock_ms=engine.now_ms())
         try:
             yield copy
-        except CorruptStoreError as error:
-            # Name the store, because the copy will be gone when the user looks for it.
-            error.args = (str(error).replace(str(folder), str(engine.data_dir)),)
-            raise
         finally:
             copy.close()
+
+
+@contextmanager
+def _naming_store(engine: Engine, folder: Path) -> Iterator[None]:
+    """Name the store in an error about its copy, because the copy will be gone when the user looks for it."""
+    try:
+        yield
+    except CorruptStoreError as error:
+        error.args = (str(error).replace(str(folder), str(engine.data_dir)),)
+        raise
 
 
 @contextmanager
