@@ -1,4 +1,4 @@
-"""Requests that a client sent on standard input before it closed it: they are carried out and answered."""
+"""Requests in flight of a client of standard input: their number is limited, and all are answered before the end."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from opencode_memory.server import stdio
+from opencode_memory.server.in_flight import MOST_REQUESTS, TOO_MANY_REQUESTS
 from opencode_memory.server.stdio import serve_lines
 from opencode_memory.server.tool_calls import ToolCalls
 from opencode_memory.server.unanswered import Unanswered
@@ -116,3 +117,48 @@ def test_request_waits_until_it_is_answered_or_cancelled() -> None:
         return waits
 
     assert anyio.run(count_waits) == [True, True, True, True, False, False]
+
+
+def test_requests_beyond_the_limit_are_refused_until_others_are_answered_or_cancelled(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[int] = []
+    may_answer = anyio.Event()
+    answered = {"first": anyio.Event(), 1: anyio.Event()}
+
+    async def run(_: ToolCalls, _tool: Any, arguments: dict[str, Any], _folders: Any) -> Any:
+        if arguments != remember(1)["params"]["arguments"]:
+            await anyio.sleep_forever()
+        await may_answer.wait()
+        raise OSError("no space left")
+
+    async def messages() -> AsyncIterator[dict[str, Any]]:
+        yield BEGINNING[0]
+        await answered["first"].wait()
+        yield BEGINNING[1]
+        for number in range(MOST_REQUESTS):
+            yield remember(number)
+        yield remember(1000)
+        yield cancelled(0)
+        yield remember(1001)
+        yield remember(1002)
+        may_answer.set()
+        await answered[1].wait()
+        yield remember(1003)
+        yield remember(1004)
+
+    async def lines() -> AsyncIterator[str]:
+        async for message in messages():
+            yield json.dumps(message)
+
+    async def write(line: str) -> None:
+        message = json.loads(line)
+        if message.get("error", {}).get("code") == TOO_MANY_REQUESTS:
+            refused.append(message["id"])
+        elif message["id"] in answered:
+            answered[message["id"]].set()
+
+    monkeypatch.setattr(ToolCalls, "run", run)
+    monkeypatch.setattr(stdio, "_LAST_SECONDS", 0.01)
+    anyio.run(serve_lines, ToolCalls(world.state, folder=tmp_path), lines(), write)
+    assert refused == [1000, 1002, 1004]

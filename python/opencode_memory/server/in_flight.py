@@ -1,11 +1,18 @@
-"""Counts requests that this server has read and not yet answered."""
+"""Counts requests that this server has read and not yet answered, and limits those of a connection."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import anyio
+
+TOO_MANY_REQUESTS: Final = -32005
+"""Code of an error in JSON-RPC. The SDK of MCP uses -32000 for a connection that was closed."""
+MOST_REQUESTS: Final = 256
+"""Requests of a connection that are answered at once. A client sends a few for each session that is at work."""
+TOO_MANY_TEXT: Final = f"more than {MOST_REQUESTS} requests are being answered"
 
 
 class InFlight:
@@ -16,9 +23,9 @@ class InFlight:
         self._idle = anyio.Event()
 
     @property
-    def count(self) -> int:
-        """How many requests are being answered."""
-        return self._count
+    def is_full(self) -> bool:
+        """Whether a connection must not have more requests, so that the next one is refused."""
+        return self._count >= MOST_REQUESTS
 
     @contextmanager
     def one(self) -> Iterator[None]:

@@ -19,10 +19,11 @@ from mcp.server.stdio import stdio_server
 
 from opencode_memory.platform import system
 from opencode_memory.server.app import build_server
+from opencode_memory.server.in_flight import TOO_MANY_REQUESTS, TOO_MANY_TEXT
 from opencode_memory.server.malformed import refuse_malformed
-from opencode_memory.server.request_ids import encode_refusal
+from opencode_memory.server.request_ids import build_refusal, encode_refusal
 from opencode_memory.server.tool_calls import ToolCalls
-from opencode_memory.server.unanswered import Unanswered
+from opencode_memory.server.unanswered import Unanswered, request_id
 from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class _Input:
         async for line in self._lines:
             if not line.strip():
                 continue
-            refusal = refuse_malformed(line)
+            refusal = refuse_malformed(line) or self._refuse_beyond_limit(line)
             if refusal is None:
                 self._unanswered.note_read(line)
                 yield line
@@ -147,6 +148,12 @@ class _Input:
                 await self._output.write(encode_refusal(refusal) + "\n")
         with anyio.move_on_after(_LAST_SECONDS):
             await self._unanswered.wait()
+
+    def _refuse_beyond_limit(self, line: str) -> dict[str, Any] | None:
+        """Return the error for a request beyond the limit; None for all other messages."""
+        if not self._unanswered.is_full or (id_ := request_id(line)) is None:
+            return None
+        return build_refusal(TOO_MANY_REQUESTS, TOO_MANY_TEXT, id=id_)
 
 
 async def _end_on_signal() -> None:

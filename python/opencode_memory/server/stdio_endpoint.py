@@ -21,7 +21,7 @@ from opencode_memory.resident.client import MOVED, describe
 from opencode_memory.resident.stdio_client import ACCEPTED, describe_server
 from opencode_memory.server.guards.owner_token import OwnerToken
 from opencode_memory.server.socket_texts import read_texts
-from opencode_memory.server.unanswered import Unanswered, is_request
+from opencode_memory.server.unanswered import Unanswered, request_id
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -117,7 +117,7 @@ class _Client:
     async def lines(self) -> AsyncIterator[str]:
         """Yield the messages of the client until it disconnects."""
         async for line in read_texts(self._socket):
-            if not (self._is_leaving and is_request(line)):
+            if not self._is_leaving or request_id(line) is None:
                 yield line
 
     async def write(self, line: str) -> None:

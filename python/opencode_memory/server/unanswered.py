@@ -7,6 +7,8 @@ from typing import Any
 
 import anyio
 
+from opencode_memory.server.in_flight import MOST_REQUESTS
+
 
 class Unanswered:
     """The ids of requests that were read and not answered. Belongs to one event loop."""
@@ -14,6 +16,11 @@ class Unanswered:
     def __init__(self) -> None:
         self._ids: set[int | str] = set()
         self._changed = anyio.Event()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the client must not have more requests, so that the next one is refused."""
+        return len(self._ids) >= MOST_REQUESTS
 
     def note_read(self, line: str) -> None:
         """Note a message of the client. A request that it cancels gets no answer."""
@@ -42,12 +49,12 @@ class Unanswered:
         self._changed = anyio.Event()
 
 
-def is_request(line: str) -> bool:
-    """Return whether a line is a request."""
+def request_id(line: str) -> int | str | None:
+    """Return the id of a request; None for any other message."""
     match _parse(line):
-        case {"method": str(), "id": int() | str()}:
-            return True
-    return False
+        case {"method": str(), "id": int() | str() as id_}:
+            return id_
+    return None
 
 
 def _parse(line: str) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from opencode_memory.server.plugin.json_rpc import MOST_REQUESTS, TOO_MANY_REQUESTS, Peer
+from opencode_memory.server.in_flight import MOST_REQUESTS, TOO_MANY_REQUESTS
+from opencode_memory.server.plugin.json_rpc import Peer
 
 
 def request(id_: int | str) -> str:

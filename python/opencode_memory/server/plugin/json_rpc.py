@@ -20,7 +20,7 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from opencode_memory.errors import OpencodeMemoryError, StorageError
-from opencode_memory.server.in_flight import InFlight
+from opencode_memory.server.in_flight import TOO_MANY_REQUESTS, TOO_MANY_TEXT, InFlight
 from opencode_memory.text.unicode import replace_surrogates
 
 PARSE_ERROR: Final = -32700
@@ -28,9 +28,6 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
-TOO_MANY_REQUESTS: Final = -32000
-MOST_REQUESTS: Final = 256
-"""Requests that are answered at once. A plugin sends a few for each session that is at work."""
 _MAX_WAITING: Final = 10_000
 _LAST_SECONDS: Final = 0.5
 """Time limit for the last notifications after the other side has disconnected."""
@@ -149,8 +146,8 @@ class Peer:
             case {"jsonrpc": "2.0", "method": str(method), "id": int() | str() as id_} if not isinstance(id_, bool):
                 if self._is_leaving:
                     return
-                if self._in_flight.count >= MOST_REQUESTS:
-                    await self._fail(id_, TOO_MANY_REQUESTS, f"more than {MOST_REQUESTS} requests are being answered")
+                if self._in_flight.is_full:
+                    await self._fail(id_, TOO_MANY_REQUESTS, TOO_MANY_TEXT)
                     return
                 self._in_flight.begin()
                 tasks.start_soon(self._answer, id_, method, message.get("params"))
