@@ -109,3 +109,47 @@ def test_older_session_that_is_read_later_does_not_make_a_statement_older(store:
         evidence = {"rule": "x", "evidence": content}
         say(store, 9, content, time=day(when), source=source, metadata=evidence)
     assert newest(store) == OLD
+
+
+EDITED = "We decided to use Redis for the archive service"
+
+
+def test_edited_statement_is_newer_than_one_that_contradicts_it(store: MemoryStore) -> None:
+    first = say(store, 0, OLD)
+    say(store, 1, NEW)
+    set_clock(store, NOW_MS + 2 * DAY_MS)
+    assert store.edit(first.id, content=EDITED).time == day(2)
+    assert newest(store) == EDITED
+    store.undo(first.id)
+    assert store.get(first.id).time == first.time
+    assert recalled(store, "archive service")[0] == NEW
+
+
+def test_edited_statement_of_a_session_is_said_at_the_edit(store: MemoryStore) -> None:
+    source = Source(session="ses_1", message="msg_1")
+    learned = say(store, 3, OLD, time=day(0), source=source, metadata={"rule": "x", "evidence": OLD})
+    say(store, 1, NEW)
+    set_clock(store, NOW_MS + 4 * DAY_MS)
+    store.edit(learned.id, content=EDITED)
+    assert newest(store) == EDITED
+
+
+def test_edit_without_another_text_keeps_the_time(store: MemoryStore) -> None:
+    first = say(store, 0, OLD)
+    say(store, 1, NEW)
+    set_clock(store, NOW_MS + 2 * DAY_MS)
+    assert store.edit(first.id, content=OLD, tags=["archive"]).time == first.time
+    assert newest(store) == NEW
+
+
+@pytest.mark.parametrize(
+    ("said", "changes", "time"),
+    [({"time": day(-30)}, {}, -30), ({}, {"time": day(1)}, 1), ({"topic": "archive"}, {"topic": None}, 2)],
+    ids=["day of an event", "given time", "topic"],
+)
+def test_time_of_an_edited_statement(
+    store: MemoryStore, said: dict[str, object], changes: dict[str, object], time: int
+) -> None:
+    first = say(store, 0, OLD, **said)
+    set_clock(store, NOW_MS + 2 * DAY_MS)
+    assert store.edit(first.id, content=EDITED, **changes).time == day(time)
