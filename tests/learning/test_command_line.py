@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import opencode_memory
 from support.command_line import CommandLine
 from support.learning import (
     LEDGER,
@@ -116,6 +117,29 @@ def test_review_ignores_active_memories_and_rejects_unknown_ids(cli: CommandLine
     assert cli("review", "--json").json == {"waiting": []}
     assert cli("review", "--accept", "nothing-like-it").code != 0
     assert cli.ok("list", "--json").json["memories"][0]["id"] == first
+
+
+@pytest.fixture
+def pending(cli: CommandLine) -> list[str]:
+    """Two pending directives."""
+    texts = ("Always run make fmt first.", "Never push on Friday evenings.")
+    with opencode_memory.open(background=False) as store:
+        return [store.remember(text, scope="global", category="directive", status="candidate").id for text in texts]
+
+
+def test_review_decides_nothing_if_one_id_is_wrong(cli: CommandLine, pending: list[str]):
+    refused = cli("review", "--accept", pending[0], "--reject", "deadbeef")
+    assert (refused.code, "deadbeef" in refused.err) == (1, True)
+    both = cli("review", "--accept", pending[0], "--reject", pending[0][-12:])
+    assert (both.code, "cannot be both accepted and rejected" in both.err) == (2, True)
+    assert {memory["id"] for memory in cli.ok("review", "--json").json["waiting"]} == set(pending)
+
+
+def test_undo_takes_all_decisions_of_a_review_back(cli: CommandLine, pending: list[str]):
+    decided = cli.ok("review", "--accept", pending[0], "--accept", pending[0], "--reject", pending[1], "--json").json
+    assert decided == {"accepted": [pending[0]], "rejected": [pending[1]]}
+    cli.ok("undo")
+    assert {memory["id"] for memory in cli.ok("review", "--json").json["waiting"]} == set(pending)
 
 
 def test_review_accepts_and_rejects_learned_candidates(cli: CommandLine, opencode, unsure):

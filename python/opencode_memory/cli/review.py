@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,8 +14,13 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.review_screen import decide_each, print_waiting
+from opencode_memory.errors import InvalidInputError
 from opencode_memory.learning.review import accept, list_waiting, reject
+from opencode_memory.models import Memory
 from opencode_memory.text.formatting import format_count, short_id
+
+if TYPE_CHECKING:
+    from opencode_memory.store.memory_store import MemoryStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +52,7 @@ def run_review(run: Invocation, request: ReviewRequest) -> int:
     """Accept and reject the given memories, or ask about each pending one."""
     with run.open_store() as store:
         if request.accept or request.reject:
-            accepted = [accept(store, store.get(id_)).id for id_ in request.accept]
-            rejected = [memory.id for id_ in request.reject for memory in reject(store, store.get(id_))]
-            _print_outcome(run, accepted, rejected)
+            _decide_named(run, store, request)
             return DONE
         waiting = list(list_waiting(store, everywhere=request.everywhere))
         if run.out.as_json:
@@ -67,6 +71,25 @@ def run_review(run: Invocation, request: ReviewRequest) -> int:
         done = decide_each(run, store, waiting)
         _print_outcome(run, done.accepted, done.rejected)
     return DONE
+
+
+def _decide_named(run: Invocation, store: MemoryStore, request: ReviewRequest) -> None:
+    """Accept and reject the given memories. Find all of them first, so that a wrong id changes nothing."""
+    to_accept = _find(store, request.accept)
+    to_reject = _find(store, request.reject)
+    if both := to_accept.keys() & to_reject.keys():
+        names = ", ".join(map(short_id, sorted(both)))
+        raise InvalidInputError(f"--reject: {names} cannot be both accepted and rejected", field="--reject")
+    # One undo takes back all decisions of a command.
+    writes = store.in_one_operation()
+    accepted = [accept(writes, memory).id for memory in to_accept.values()]
+    rejected = [archived.id for memory in to_reject.values() for archived in reject(writes, memory)]
+    _print_outcome(run, accepted, rejected)
+
+
+def _find(store: MemoryStore, ids: Sequence[str]) -> dict[str, Memory]:
+    """Return memories by their ids, each once."""
+    return {memory.id: memory for memory in map(store.get, ids)}
 
 
 def _print_outcome(run: Invocation, accepted: Sequence[str], rejected: Sequence[str]) -> None:
