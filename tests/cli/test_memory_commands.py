@@ -255,6 +255,12 @@ def test_recall_filters_by_period_category_and_entity(cli: CommandLine) -> None:
     assert cli("recall", "release", "--as-of", "2020-01-01").code == 1
 
 
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1" * 5000], ids=["nan", "infinity", "long number"])
+def test_kv_stores_what_is_no_json_as_text(cli: CommandLine, value: str) -> None:
+    cli.ok("kv", "set", "note", "--", value)
+    assert cli.ok("kv", "get", "note", "--json").json["entry"]["value"] == value
+
+
 def test_kv_stores_lists_and_deletes_values(cli: CommandLine) -> None:
     cli.ok("kv", "set", "count", "3")
     cli.ok("kv", "set", "plan", '{"step": 1}', "--ttl", "never")

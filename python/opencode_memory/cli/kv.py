@@ -110,9 +110,14 @@ kv: Final = Group(
 
 def _parse_value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
+        return json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):  # No JSON, or a number of more than 4300 digits.
         return text
+
+
+def _refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python reads although they are no JSON."""
+    raise ValueError(name)
 
 
 def _format_value(entry: KvEntry) -> str:
