@@ -54,8 +54,9 @@ export function authorization(manifest: Manifest): Record<string, string> {
 export function startServer(manifest: Manifest): Promise<boolean> {
   const [program, ...rest] = manifest.start
   if (!program) return Promise.resolve(false)
-  if (Date.now() - startedAt < START_PAUSE_MS) return started
-  startedAt = Date.now()
+  const now = performance.now()
+  if (now - startedAt < START_PAUSE_MS) return started
+  startedAt = now
   started = new Promise((resolve) => {
     // The server outlives OpenCode, so it must not keep OpenCode's folder or pipes open.
     const child = spawn(program, rest, { detached: true, stdio: "ignore", cwd: "/" })
