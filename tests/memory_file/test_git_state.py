@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencode_memory.memory_file.git_state import Head, read_head, unfinished_operation, versions
-from opencode_memory.projects.identity import Repository, find_repository
+from opencode_memory.projects.identity import Repository, find_repository, identify
 from support.memory_files import git
 
 NAME = ".opencode/MEMORY.md"
@@ -36,6 +36,16 @@ def repository(folder: Path) -> Repository:
     found = find_repository(folder)
     assert found is not None
     return found
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFO")
+@pytest.mark.timeout(20)
+def test_fifo_in_a_repository_does_not_block(work_tree: Path) -> None:
+    for name in ("refs/heads/main", "config"):
+        (work_tree / ".git" / name).unlink(missing_ok=True)
+        os.mkfifo(work_tree / ".git" / name)
+    assert read_head(repository(work_tree)) == Head("refs/heads/main", "")
+    assert identify(work_tree).remotes == ()
 
 
 def test_head_is_read_before_and_after_the_first_commit(work_tree: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opencode_memory.projects.identity import Repository
+from opencode_memory.projects.identity import Repository, read_git_file
 
 _READ_LIMIT: Final = 1 << 16
 _PACKED_LIMIT: Final = 64 << 20
@@ -160,9 +160,6 @@ def _read_packed(common_dir: Path, name: str) -> str | None:
 
 
 def _read(path: Path, limit: int) -> str | None:
-    try:
-        with path.open("rb") as file:
-            return file.read(limit).decode("utf-8", errors="replace")
-    except OSError:
-        # A ref may be packed, and a folder with the same name is not a ref. Treat an unreadable ref as missing.
-        return None
+    # A ref may be packed, and a folder with the same name is not a ref. Treat an unreadable ref as missing.
+    data = read_git_file(path, limit)
+    return None if data is None else data.decode("utf-8", errors="replace")

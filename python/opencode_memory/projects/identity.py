@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from opencode_memory.models import ProjectIdentity
+from opencode_memory.platform.system import AS_BYTES, NOT_INHERITED, WITHOUT_WAITING
 from opencode_memory.projects.git_remotes import read_remotes
 
 _CONFIG_LIMIT: Final = 1 << 20
@@ -116,14 +118,30 @@ def _is_git_dir(path: Path) -> bool:
     return has_head and all(os.path.isdir(path / name) for name in ("objects", "refs"))  # noqa: PTH112
 
 
-def _read(path: Path, limit: int) -> str | None:
+def read_git_file(path: Path, limit: int) -> bytes | None:
+    """Return the beginning of a file of git; None if it cannot be read.
+
+    The files of a repository may come from an archive of a stranger. Opening a FIFO among them would block.
+    """
     try:
-        with path.open("rb") as file:
-            data = file.read(limit)
+        descriptor = os.open(path, os.O_RDONLY | NOT_INHERITED | AS_BYTES | WITHOUT_WAITING)
     except OSError:
-        # Treat an unreadable file as missing; the folder is then recognised by the other parts.
         return None
-    return None if b"\0" in data else data.decode("utf-8", errors="replace")
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(limit)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def _read(path: Path, limit: int) -> str | None:
+    # Treat an unreadable file as missing; the folder is then recognised by the other parts.
+    data = read_git_file(path, limit)
+    return None if data is None or b"\0" in data else data.decode("utf-8", errors="replace")
 
 
 def _run_git(

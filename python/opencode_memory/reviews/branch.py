@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from opencode_memory.projects.identity import find_repository
+from opencode_memory.projects.identity import find_repository, read_git_file
 from opencode_memory.text.unicode import replace_surrogates
 
 DETACHED: Final = "detached"
@@ -29,11 +29,10 @@ def branch_of(folder: Path) -> str:
     repository = find_repository(folder)
     if repository is None:
         return NO_BRANCH
-    try:
-        with (repository.git_dir / "HEAD").open("rb") as file:
-            head = os.fsdecode(file.read(_HEAD_BYTES)).strip()
-    except OSError:
+    data = read_git_file(repository.git_dir / "HEAD", _HEAD_BYTES)
+    if data is None:
         return NO_BRANCH
+    head = os.fsdecode(data).strip()
     match = _BRANCH.fullmatch(head)
     if match is None:
         return NO_BRANCH if head.startswith("ref:") else DETACHED
