@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -97,6 +98,23 @@ def test_server_of_other_store_is_not_stopped(background: Background, config: Co
     with pytest.raises(ConflictError, match="it may serve another store"):
         find_running_server(other)
     assert health_of(config)["pid"] == started["pid"]
+
+
+def test_server_that_starts_is_found_as_soon_as_it_writes_its_record(
+    config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create_token(config.data_dir)
+    with ExitStack() as records, health_server(HEALTH) as port:
+        record = ServerRecord(pid=os.getpid(), host="127.0.0.1", port=port, version="0.1.0", detached=True)
+
+        def refuse_token(*_: object) -> bool:
+            records.enter_context(hold_record(config.data_dir, record))
+            return False
+
+        monkeypatch.setattr(stop, "accepts_token", refuse_token)
+        server = find_running_server(at_port(config, port))
+        assert server is not None
+        assert server.port == port
 
 
 def test_server_without_record_is_recognized_by_token(background: Background, config: Config) -> None:

@@ -57,6 +57,16 @@ class RunningServer:
         return format_url(self.host, self.port)
 
 
+class _NotReadyError(ConflictError):
+    """A server without a record does not accept the token: that of another store, or one that starts.
+
+    Attributes:
+        has_answered: Whether it answers requests, so that it has started.
+    """
+
+    has_answered = False
+
+
 def find_running_server(config: Config) -> RunningServer | None:
     """Find the server of a store and check that this user may end it; return None if none runs.
 
@@ -65,7 +75,16 @@ def find_running_server(config: Config) -> RunningServer | None:
         StorageError: The record cannot be opened.
     """
     until = time.monotonic() + _ENDING_SECONDS
-    while (record := find_server(config.data_dir)) is not None:
+    while True:
+        if (record := find_server(config.data_dir)) is None:
+            try:
+                return _find_without_record(config)
+            except _NotReadyError as refusal:
+                # A server that starts opens its port before it writes its record.
+                if find_server(config.data_dir) is None and (refusal.has_answered or time.monotonic() > until):
+                    raise
+            time.sleep(_PAUSE_SECONDS)
+            continue
         holder = find_port_holder(record.host, record.port)
         if holder is not None:
             _check_holder(holder, record.host, record.port)
@@ -80,7 +99,6 @@ def find_running_server(config: Config) -> RunningServer | None:
             error.hint = "it may be ending, or run in a container; wait, or end it where it was started"
             raise error
         time.sleep(_PAUSE_SECONDS)
-    return _find_without_record(config)
 
 
 def end_server(config: Config, server: RunningServer, *, patience_seconds: float = _PATIENCE_SECONDS) -> None:
@@ -200,10 +218,11 @@ def _find_without_record(config: Config) -> RunningServer | None:
     except (OSError, ValueError):
         token = ""
     if not token or not accepts_token(format_url(host, port), token):
-        error = ConflictError(
+        error = _NotReadyError(
             f"the server at {format_url(host, port)} (process {pid}) does not accept the token of {config.data_dir}, so"
             " it may serve another store"
         )
+        error.has_answered = holder.http_status is not None
         error.hint = "name its store with --data-dir"
         raise error
     return RunningServer(pid=pid, host=host, port=port, version=holder.version, detached=None)
