@@ -29,8 +29,8 @@ _ACCEPTED_DUE: Final = "2026-03-31, 2026-03-31T14:00, tomorrow, or a span from n
 
 
 def now() -> datetime:
-    """Return the current time."""
-    return datetime.now(UTC)
+    """Return the current time. A clock before 1970 counts as one that stands at its beginning, as in the core."""
+    return max(datetime.now(UTC), _EPOCH)
 
 
 def to_ms(moment: datetime) -> int:

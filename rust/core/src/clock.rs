@@ -1,10 +1,15 @@
 //! Clock of the core, the only source of wall-clock time. Times are UTC milliseconds since 1970.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Number of milliseconds in a day.
 pub const DAY_MS: i64 = 86_400_000;
+
+/// Time of the system since 1970. A clock that is set before 1970 counts as one that stands at its beginning.
+pub fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
 
 /// Source of the current time, which tests can fix.
 #[derive(Debug)]
@@ -32,9 +37,7 @@ impl Clock {
     /// Current time in UTC milliseconds.
     pub fn now_ms(&self) -> i64 {
         match self.fixed.load(Ordering::SeqCst) {
-            i64::MIN => SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)),
+            i64::MIN => i64::try_from(since_1970().as_millis()).unwrap_or(i64::MAX),
             fixed => fixed,
         }
     }
