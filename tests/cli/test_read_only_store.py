@@ -81,6 +81,17 @@ def test_doctor_reports_a_store_that_is_not_writable(cli: CommandLine, store_fol
     assert [check["level"] for check in checks if check["name"] == "store"] == ["ok"]
 
 
+def test_doctor_reports_a_file_of_the_store_that_is_not_writable(
+    cli: CommandLine, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert memory
+    file = cli.folder.parent / "data" / "opencode-memory" / "store" / "store.db"
+    monkeypatch.setattr(access, "is_writable", lambda path: path != file)
+    [check] = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "data_dir"]
+    assert check["text"] == f"{file} is not writable, so memories can be read but not stored"
+    assert check["level"] == "problem"
+
+
 def test_store_on_a_full_disk_is_read_and_the_reason_is_told(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     cli.remember("The parser is written in Rust")
     open_store = opencode_memory.open

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -94,3 +95,15 @@ def test_reads_are_answered_and_writes_name_the_path(client: ToolClient, data_di
         with pytest.raises(RefusedError, match=f"{data_dir / 'store.db'}.*read-only"):
             client.call(tool, **arguments)
     assert contents(data_dir) == before
+
+
+def test_doctor_names_the_folder_and_finds_no_damage(data_dir: Path) -> None:
+    doctor = [sys.executable, "-m", "opencode_memory.cli", "--data-dir", str(data_dir), "doctor", "--json"]
+    done = subprocess.run(read_only(data_dir, doctor), check=False, capture_output=True, timeout=PATIENCE_SECONDS)
+    checks = json.loads(done.stdout)["checks"]
+    assert [(check["level"], check["text"]) for check in checks if check["name"] == "store"] == [
+        ("ok", "1 memory in 0 projects")
+    ]
+    [problem] = [check for check in checks if check["name"] == "data_dir"]
+    assert problem["text"] == f"{data_dir} is not writable, so memories can be read but not stored"
+    assert problem["hint"] == "make it writable for this user, or set data_dir to another folder"

@@ -49,8 +49,11 @@ def check_folder(folder: Path) -> Iterator[Finding]:
     """Check whether a data directory can be written, and has space for more."""
     if not folder.exists():
         return
-    if not access.is_writable(folder):
-        yield Finding("data_dir", f"{folder} is not writable, so memories can be read but not stored")
+    for path in (folder, folder / "store.db"):
+        if path.exists() and not access.is_writable(path):
+            text = f"{path} is not writable, so memories can be read but not stored"
+            yield Finding("data_dir", text, "make it writable for this user, or set data_dir to another folder")
+            break
     free = shutil.disk_usage(folder).free
     if free < _ENOUGH_BYTES:
         text = f"only {free / 1e6:,.0f} MB are free in {folder}; writes fail without space"

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{FILE, Store, check, connection, files, schema};
+use super::{FILE, Store, check, connection, files, open, schema};
 use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
@@ -52,7 +52,7 @@ pub fn is_sound(dir: &Path, control: &Control<'_>) -> Result<bool> {
 /// It takes about a second for 100,000 memories, so opening a store does not ask.
 pub fn first_damage(dir: &Path, control: &Control<'_>) -> Result<Option<String>> {
     let file = dir.join(FILE);
-    let connection = connection::reader(&file, connection::Access::ReadOnly)?;
+    let connection = connection::reader(&file, open::read_access(&file)?)?;
     check::first_damage(&connection, "integrity_check", &file, control)
 }
 
@@ -116,7 +116,7 @@ fn move_aside(dir: &Path, now_ms: i64) -> Result<Option<PathBuf>> {
 }
 
 fn examine(file: &Path, control: &Control<'_>) -> Result<bool> {
-    let connection = connection::reader(file, connection::Access::ReadOnly)?;
+    let connection = connection::reader(file, open::read_access(file)?)?;
     if schema::inspect(&connection, file)? == schema::Found::Nothing {
         return Ok(false);
     }
