@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from opencode_memory.platform import system
 from opencode_memory.store.documents import Change
 from support.command_line import CommandLine
 from support.stores import open_store
 
 TEXTS = ("Deploys need a green build.", "The staging port is 8081.", "Invoices are rendered with Typst.")
 PAGE = 4096
+FORMATS = Path(__file__).parents[2] / "rust" / "core" / "tests" / "formats"
 
 
 def overwrite(file: Path) -> None:
@@ -161,6 +164,24 @@ def test_backup_of_a_damaged_store_says_so_and_replaces_no_older_one(
     cli.ok("repair")
     made = cli.ok("backup", "create", "--json").json
     assert (made["damage"], backup.exists()) == (None, False)
+
+
+@pytest.mark.parametrize("damage", [zero_header, lambda _file: None], ids=["damaged", "sound"])
+def test_restore_beside_another_one_is_refused_and_changes_nothing(
+    damage: Callable[[Path], None], cli: CommandLine, folder: Path, tmp_path: Path, backup: Path
+) -> None:
+    if damage is not zero_header:
+        # A copy of an older backup is migrated in a folder with a fixed name.
+        backup = Path(shutil.copy(FORMATS / "v1" / "store.db", tmp_path))
+    damage(folder / "store.db")
+    before = sorted(folder.glob("**/*.db"))
+    other = os.open(folder / "restore.lock", os.O_RDWR | os.O_CREAT)
+    assert system().try_lock(other)
+    answer = cli("backup", "restore", "--yes", str(backup))
+    assert (answer.code, f"error: another process is restoring a backup into {folder}\n" in answer.err) == (2, True)
+    assert sorted(folder.glob("**/*.db")) == before
+    os.close(other)
+    cli.ok("backup", "restore", "--yes", str(backup))
 
 
 def test_backup_list_names_what_a_damaged_store_hides(cli: CommandLine, folder: Path, backup: Path) -> None:

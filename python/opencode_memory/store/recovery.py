@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import Engine, is_sound_store, restore_beside
-from opencode_memory.errors import CorruptStoreError, OpencodeMemoryError
+from opencode_memory.errors import ConflictError, CorruptStoreError, OpencodeMemoryError
 from opencode_memory.store import arguments
 from opencode_memory.store.reports import Backup
 
@@ -86,13 +86,14 @@ def restore(data_dir: Path, source: Path, *, open_store: Callable[[], AbstractCo
         CorruptStoreError: The backup is damaged. Nothing was changed.
         StorageError: A file could not be read, written or moved.
         BusyError: Another process is writing.
+        ConflictError: Another process is restoring a backup, or has just restored one.
     """
     if is_sound_store(data_dir):
         with open_store() as store:
             before = store.backups.create()
             try:
                 memories = store.backups.restore(source)
-            except CorruptStoreError:
+            except (ConflictError, CorruptStoreError):
                 # The store is unchanged. Each further try would push an older backup out.
                 before.unlink(missing_ok=True)
                 raise

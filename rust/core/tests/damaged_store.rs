@@ -249,6 +249,51 @@ fn damaged_store_is_restored_from_its_backup() {
 }
 
 #[test]
+fn only_one_of_several_restores_replaces_a_damaged_store() {
+    for _ in 0..5 {
+        let prepared = prepared();
+        let (dir, backup) = (prepared.path(), prepared.path().join("backup.db"));
+        open(dir).backup(&backup, &Control::none()).expect("a backup");
+        std::fs::write(dir.join(FILE), b"ruined").expect("a file");
+        let restore = || recovery::restore_beside(dir, &backup, BEGINNING, &Control::none());
+        let done: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(restore)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("an end")).collect()
+        });
+        let (restored, refused): (Vec<_>, Vec<_>) = done.into_iter().partition(Result::is_ok);
+        assert_eq!(restored.len(), 1, "{refused:?}");
+        for error in refused.into_iter().map(Result::unwrap_err) {
+            assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        }
+        let folders = std::fs::read_dir(dir).expect("a folder").flatten();
+        let folders: Vec<_> = folders.map(|entry| entry.file_name().into_string().expect("a name")).collect();
+        assert_eq!(folders.iter().filter(|name| name.starts_with(recovery::ASIDE)).count(), 1, "{folders:?}");
+        assert!(!folders.iter().any(|name| name == recovery::BUILDING), "{folders:?}");
+        support::assert_clean(&open(dir));
+    }
+}
+
+#[test]
+fn restores_of_an_older_backup_do_not_share_its_migrated_copy() {
+    let prepared = prepared();
+    let older = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/v1").join(FILE);
+    let backup = prepared.path().join("older.db");
+    std::fs::copy(older, &backup).expect("a copy");
+    let stores: Vec<_> = (0..4).map(|_| open(prepared.path())).collect();
+    let restore = |engine: &Engine| engine.restore_backup(&backup, &Control::none());
+    let restore = &restore;
+    let done: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = stores.iter().map(|engine| scope.spawn(move || restore(engine))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("an end")).collect()
+    });
+    assert!(done.iter().any(Result::is_ok), "{done:?}");
+    for error in done.into_iter().filter_map(Result::err) {
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+    }
+    assert!(!prepared.path().join("migrating").exists());
+}
+
+#[test]
 fn lost_store_is_not_begun_anew() {
     for is_empty in [true, false] {
         let prepared = prepared();

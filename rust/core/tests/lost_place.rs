@@ -132,6 +132,7 @@ fn closing_a_replaced_store_leaves_the_wal_of_the_new_one() {
     let former = open(dir.path());
     remember(&former, 0..5);
     former.backup(&backup, &Control::none()).expect("a backup");
+    fs::remove_file(dir.path().join(FILE)).expect("removed");
     recovery::restore_beside(dir.path(), &backup, BEGINNING, &Control::none()).expect("restored");
     let new = open(dir.path());
     remember(&new, 5..8);

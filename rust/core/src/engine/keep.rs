@@ -9,13 +9,14 @@ use super::{Engine, Shared};
 use crate::clock::DAY_MS;
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::index::catch_up::{Goals, Lock, catch_up, try_lock};
+use crate::index::catch_up::{Goals, catch_up, try_lock};
 use crate::index::graph::snapshot;
 use crate::index::lexical::{self, Lexical};
 use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::platform;
 use crate::store::backup::Backups;
 use crate::store::embedding::Model;
+use crate::store::lock::Lock;
 use crate::store::{Snapshot, backup, check, counts, embedding, history, leftovers, purge, retention, traces, usage};
 
 /// Days for which a deleted memory can be restored.

@@ -3,7 +3,6 @@
 //! Each step leaves a state that readers can use and from which the next run continues. The lexical index commits in
 //! batches with a mark each, and the graph is replaced by a whole new generation. A crash at any point loses only work.
 
-use std::fs::TryLockError;
 use std::path::Path;
 
 use half::f16;
@@ -17,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::model::Trust;
 use crate::model::report::CatchUpReport;
 use crate::store::change::{self, Head, Op};
+use crate::store::lock::{self, Lock};
 use crate::store::{Store, embedding, memory};
 use crate::text;
 
@@ -93,30 +93,9 @@ pub fn catch_up(
     Ok(report)
 }
 
-/// The indexer lock. Closing the file does not release it if a child forked meanwhile has the file open, too.
-pub struct Lock(std::fs::File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        let _ = self.0.unlock(); // On failure, the lock ends when the last process closes the file.
-    }
-}
-
-/// Take the lock; `None` if another process holds it. The lock is released when the process ends, for any reason.
+/// Take the indexer lock; `None` if another process holds it.
 pub fn try_lock(data_dir: &Path) -> Result<Option<Lock>> {
-    let path = data_dir.join(LOCK);
-    crate::store::create_file(&path)?;
-    // For reading as well, because Windows locks no file that is open for appending alone.
-    let file = std::fs::File::options()
-        .read(true)
-        .append(true)
-        .open(&path)
-        .map_err(|source| Error::storage("open", &path, source))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(Lock(file))),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(source)) => Err(Error::storage("lock", &path, source)),
-    }
+    lock::try_lock(&data_dir.join(LOCK))
 }
 
 /// Update the lexical index. With `replace`, build a new one of all texts. All processes use the old index until the new

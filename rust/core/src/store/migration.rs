@@ -9,7 +9,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::copy::DatabaseCopy;
 use super::schema::{self, FORMAT, Found};
-use super::{FILE, connection, files};
+use super::{FILE, connection, files, lock};
 use crate::control::Control;
 use crate::error::Result;
 
@@ -113,6 +113,7 @@ pub fn with_current<T>(
     let original = connection::reader(source, connection::Access::ReadOnly)?;
     let found = schema::inspect(&original, source);
     let Found::Older(from) = found.map_err(|error| error.located(source))? else { return body(source) };
+    let _lock = lock::lock_restore(dir)?;
     let folder = dir.join(MIGRATING);
     files::remove_if_there(&folder)?;
     files::create_folder(&folder)?;

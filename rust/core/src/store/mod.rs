@@ -22,6 +22,7 @@ pub mod learning;
 pub mod ledger;
 pub mod leftovers;
 pub mod link;
+pub mod lock;
 pub mod memory;
 mod migration;
 pub mod model_change;

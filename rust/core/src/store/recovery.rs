@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{FILE, Store, check, connection, files, open, schema};
+use super::{FILE, Store, check, connection, files, lock, open, schema};
 use crate::control::Control;
 use crate::error::{Error, ErrorKind, Result};
 use crate::platform;
@@ -59,9 +59,15 @@ pub fn first_damage(dir: &Path, control: &Control<'_>) -> Result<Option<String>>
 /// Restore a backup into `dir` by replacing the file. Files that are in the way are moved aside unopened.
 ///
 /// # Errors
-/// [`Error::CorruptStore`] if the backup is damaged; nothing is changed then.
+/// [`Error::CorruptStore`] if the backup is damaged, and [`Error::Conflict`] if another process restores one or has just
+/// restored one; nothing is changed then.
 pub fn restore_beside(dir: &Path, source: &Path, now_ms: i64, control: &Control<'_>) -> Result<Replaced> {
     files::create_folder(dir)?;
+    let _lock = lock::lock_restore(dir)?;
+    // Another process may have restored the store since the caller looked. Its file may have new memories already.
+    if is_sound(dir, control)? {
+        return Err(Error::Conflict(format!("{} is not damaged any more, so nothing was restored", dir.display())));
+    }
     let building = dir.join(BUILDING);
     files::remove_if_there(&building)?;
     let restored = build(&building, source, now_ms, control);
