@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from opencode_memory.platform import system
+from opencode_memory.store import recovery
+from opencode_memory.store.backups import Backups
 from opencode_memory.store.documents import Change
 from support.command_line import CommandLine
 from support.stores import open_store
@@ -182,6 +184,38 @@ def test_restore_beside_another_one_is_refused_and_changes_nothing(
     assert sorted(folder.glob("**/*.db")) == before
     os.close(other)
     cli.ok("backup", "restore", "--yes", str(backup))
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_interrupted_restore_keeps_the_former_store_only_if_it_was_replaced(
+    folder: Path, backup: Path, monkeypatch: pytest.MonkeyPatch, is_restored: bool
+) -> None:
+    do = Backups.restore
+
+    def interrupt(self: Backups, source: Path) -> int:
+        if is_restored:
+            do(self, source)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Backups, "restore", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        recovery.restore(folder, backup, open_store=lambda: open_store(folder))
+    assert len(list((folder / "backups").iterdir())) == (2 if is_restored else 1)
+
+
+def test_doctor_names_what_killed_backups_and_restores_left(cli: CommandLine, folder: Path, backup: Path) -> None:
+    assert [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "backups"] == []
+    (folder / "restoring").mkdir()
+    for left in (f"{backup.name}.partial", f"{backup.name}.partial-journal"):
+        (folder / "backups" / left).write_bytes(b"begun")
+    checks = [check for check in cli("doctor", "--json").json["checks"] if check["name"] == "backups"]
+    assert [check["level"] for check in checks] == ["note"] * 3
+    assert {check["text"].split(" is left of ")[0] for check in checks} == {
+        f"{backup}.partial",
+        f"{backup}.partial-journal",
+        str(folder / "restoring"),
+    }
+    assert "if no backup is being written, delete this file" in {check["hint"] for check in checks}
 
 
 def test_backup_list_names_what_a_damaged_store_hides(cli: CommandLine, folder: Path, backup: Path) -> None:

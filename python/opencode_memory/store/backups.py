@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_memory.store import arguments
-from opencode_memory.store.reports import Backup
+from opencode_memory.store.reports import Backup, Leftover
 
 if TYPE_CHECKING:
     from opencode_memory._core import Engine
@@ -57,3 +57,7 @@ class Backups:
             Backup(path=Path(path), at=arguments.moment(at), bytes=Path(path).stat().st_size)
             for path, at in self._engine.backups()
         ]
+
+    def leftovers(self) -> builtins.list[Leftover]:
+        """Return the files that a killed process or a restore left beside the store and its backups."""
+        return [Leftover(path=Path(path), advice=advice) for path, advice in self._engine.leftovers()]

@@ -7,14 +7,14 @@ a backup is often one that cannot be opened.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory._core import Engine, is_sound_store, restore_beside
-from opencode_memory.errors import ConflictError, CorruptStoreError, OpencodeMemoryError
+from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.store import arguments
 from opencode_memory.store.reports import Backup
 
@@ -90,12 +90,15 @@ def restore(data_dir: Path, source: Path, *, open_store: Callable[[], AbstractCo
     """
     if is_sound_store(data_dir):
         with open_store() as store:
-            before = store.backups.create()
+            id_, before = store.stats().store_id, store.backups.create()
             try:
                 memories = store.backups.restore(source)
-            except (ConflictError, CorruptStoreError):
-                # The store is unchanged. Each further try would push an older backup out.
-                before.unlink(missing_ok=True)
+            except BaseException:
+                # Each further try would push an older backup out. Ctrl-C may also come after the restore, which gives
+                # the store another id.
+                with suppress(OpencodeMemoryError):
+                    if store.stats().store_id == id_:
+                        before.unlink(missing_ok=True)
                 raise
             return Restored(memories=memories, before=before, aside=None)
     memories, aside = restore_beside(data_dir, arguments.path(source, field="source").absolute())

@@ -109,6 +109,19 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """A file or folder that may contain texts, and that no program needs any more.
+
+    Attributes:
+        path: The file or folder.
+        advice: When the user can delete it.
+    """
+
+    path: Path
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
     """Statistics of a store.
 

@@ -223,20 +223,46 @@ fn purge_names_incomplete_copies_and_damaged_files_beside_the_store() {
     let backup = dir.path().join("backups/noted.db");
     engine.backup(&backup, &Control::none()).expect("a backup");
     std::fs::rename(&backup, dir.path().join("backups/noted.db.partial")).expect("an incomplete backup");
-    let left = ["backups/noted.db.partial", "backups/format-1.db.77.partial", "damaged-1", "migrating", "restoring"];
-    std::fs::write(dir.path().join(left[1]), b"begun").expect("a file");
-    for folder in &left[2..] {
+    let left = [
+        "backups/noted.db.partial-journal",
+        "backups/noted.db.partial",
+        "backups/format-1.db.77.partial",
+        "backups/format-1.db.77.partial-journal",
+        "damaged-1",
+        "migrating",
+        "restoring",
+    ];
+    for file in [left[0], left[2], left[3]] {
+        std::fs::write(dir.path().join(file), b"begun").expect("a file");
+    }
+    for folder in &left[4..] {
         std::fs::create_dir(dir.path().join(folder)).expect("a folder");
     }
     let report = engine.purge(&ids[..1], &Control::none()).expect("a purge");
     let named: Vec<_> =
         report.problems.iter().map(|problem| problem.split(" may contain it; ").next().unwrap()).collect();
     assert_eq!(named, left.map(|name| dir.path().join(name).display().to_string()));
-    for path in files::files(dir.path()).iter().filter(|path| path.to_string_lossy().ends_with(".partial")) {
+    let found: Vec<_> = engine.leftovers().expect("leftovers").into_iter().map(|(path, _)| path).collect();
+    assert_eq!(found, left.map(|name| dir.path().join(name)));
+    for path in files::files(dir.path()).iter().filter(|path| path.to_string_lossy().contains(".partial")) {
         std::fs::remove_file(path).expect("deleted");
     }
-    for folder in &left[2..] {
+    for folder in &left[4..] {
         std::fs::remove_dir_all(dir.path().join(folder)).expect("deleted");
     }
     assert_eq!(engine.purge(&ids[1..], &Control::none()).expect("a purge").problems, Vec::<String>::new());
+}
+
+#[test]
+fn backup_under_the_name_of_one_that_was_killed_removes_its_journal() {
+    let dir = support::folder();
+    let engine = open(dir.path());
+    remember(&engine, 0..2);
+    let target = dir.path().join("backups/again.db");
+    std::fs::create_dir(dir.path().join("backups")).expect("a folder");
+    for left in ["backups/again.db.partial", "backups/again.db.partial-journal"] {
+        std::fs::write(dir.path().join(left), b"begun").expect("a file");
+    }
+    engine.backup(&target, &Control::none()).expect("a backup");
+    assert_eq!(files::files(&dir.path().join("backups")), [target]);
 }

@@ -218,6 +218,9 @@ def _check_store(run: Invocation) -> Iterator[Check]:
             hint = "opencode-memory repair builds indexes again; for rows, opencode-memory backup restore"
             yield Check("store", Level.PROBLEM, f"the file is damaged: {damage}", hint)
         yield from map(to_check, check_store(store))
+        for leftover in store.backups.leftovers():
+            text = f"{leftover.path} is left of a backup or a restore, and may contain memories"
+            yield Check("backups", Level.NOTE, text, leftover.advice)
         yield from check_embeddings(0, stats.model_mismatch)
         yield from check_change(store, run.config.embedding)
         if dead := sum(counts.dead for counts in store.jobs.counts()):

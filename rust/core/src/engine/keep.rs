@@ -16,6 +16,7 @@ use crate::model::report::{CatchUpReport, PurgeReport, VerifyReport};
 use crate::platform;
 use crate::store::backup::Backups;
 use crate::store::embedding::Model;
+use crate::store::leftovers::Leftover;
 use crate::store::lock::Lock;
 use crate::store::{Snapshot, backup, check, counts, embedding, history, leftovers, purge, retention, traces, usage};
 
@@ -182,6 +183,12 @@ impl Engine {
         Ok(self.enter()?.store.find_backups()?.complete)
     }
 
+    /// Files that a kill or a restore left beside the store and its backups, and when the user can delete each.
+    pub fn leftovers(&self) -> Result<Vec<Leftover>> {
+        let shared = self.enter()?;
+        Ok(shared.find_leftovers(&shared.store.find_backups()?))
+    }
+
     /// Erase memories permanently: rows, history, vectors, indexes, free pages and WAL.
     pub fn purge(&self, ids: &[String], control: &Control<'_>) -> Result<PurgeReport> {
         let shared = self.enter()?;
@@ -202,11 +209,7 @@ impl Engine {
             report.problems.push(format!("cannot check whether backups contain it: {error}"));
             Backups::default()
         });
-        let dir = platform::resolve(&shared.data_dir).unwrap_or_else(|_| shared.data_dir.clone());
-        let beside = leftovers::find(&dir).into_iter().filter(|(path, _)| !found.incomplete.contains(path));
-        let incomplete = found.incomplete.iter().cloned();
-        let incomplete = incomplete.map(|path| (path, "if no backup is being written, delete this file"));
-        for (path, advice) in incomplete.chain(beside) {
+        for (path, advice) in shared.find_leftovers(&found) {
             report.problems.push(format!("{} may contain it; {advice}", path.display()));
         }
         for (path, _) in found.complete {
@@ -271,6 +274,14 @@ impl Engine {
 impl Shared {
     fn unfinished_purge(&self) -> Result<Option<i64>> {
         purge::unfinished(&*self.store.read()?)
+    }
+
+    fn find_leftovers(&self, backups: &Backups) -> Vec<Leftover> {
+        let dir = platform::resolve(&self.data_dir).unwrap_or_else(|_| self.data_dir.clone());
+        let incomplete = backups.incomplete.iter().cloned();
+        let incomplete = incomplete.map(|path| (path, "if no backup is being written, delete this file"));
+        let beside = leftovers::find(&dir).into_iter().filter(|(path, _)| !backups.incomplete.contains(path));
+        incomplete.chain(beside).collect()
     }
 
     /// Lock the indexes against changes by any process; `None` if the lock cannot be created.

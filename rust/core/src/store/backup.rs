@@ -72,7 +72,7 @@ impl Store {
         let mut statement = snapshot.prepare_cached("SELECT path, at FROM backup ORDER BY at DESC")?;
         let rows = statement.query_map([], |row| Ok((PathBuf::from(row.get::<_, String>(0)?), row.get(1)?)))?;
         let known: Vec<(PathBuf, i64)> = rows.collect::<rusqlite::Result<_>>()?;
-        let incomplete = known.iter().map(|(path, _)| partial_name(path)).filter(|path| path.exists()).collect();
+        let incomplete = known.iter().flat_map(|(path, _)| partial_names(path)).filter(|path| path.exists()).collect();
         Ok(Backups { complete: known.into_iter().filter(|(path, _)| path.exists()).collect(), incomplete })
     }
 }
@@ -191,8 +191,14 @@ fn copy_rows(write: &Connection, source: (String, i64)) -> Result<usize> {
     Ok(memories as usize)
 }
 
+/// Names of the files that a kill leaves of a backup that was being written.
+pub fn partial_names(target: &Path) -> [PathBuf; 2] {
+    let partial = partial_name(target);
+    [files::journal_of(&partial), partial]
+}
+
 /// Name of the file of a backup until the backup is complete.
-pub fn partial_name(target: &Path) -> PathBuf {
+fn partial_name(target: &Path) -> PathBuf {
     let mut name = target.as_os_str().to_owned();
     name.push(".partial");
     PathBuf::from(name)

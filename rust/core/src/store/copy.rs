@@ -24,7 +24,7 @@ impl DatabaseCopy<'_> {
     /// Write the copy under its first name; returns the identity of its file.
     pub fn write_partial(&self, connection: &Connection, control: &Control<'_>) -> Result<Identity> {
         let name = self.partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
-        files::remove_if_there(self.partial)?;
+        self.remove_partial()?;
         files::create_file(self.partial)?;
         let own =
             platform::identity(self.partial).map_err(|source| Error::storage(self.attempted, self.target, source))?;
@@ -35,7 +35,7 @@ impl DatabaseCopy<'_> {
                 .map_err(|error| connection::describe(self.attempted, self.target, error))
         });
         if copied.is_err() && self.is_own(own) {
-            files::remove_if_there(self.partial)?;
+            self.remove_partial()?;
         }
         copied.map(|()| own)
     }
@@ -54,6 +54,12 @@ impl DatabaseCopy<'_> {
         synced.map_err(fail)?;
         platform::rename(self.partial, self.target).map_err(fail)?;
         crate::durable::sync_folder_of(self.target)
+    }
+
+    /// Remove what another process that was killed may have left. `SQLite` would apply its journal to the new copy.
+    fn remove_partial(&self) -> Result<()> {
+        files::remove_if_there(&files::journal_of(self.partial))?;
+        files::remove_if_there(self.partial)
     }
 
     fn is_own(&self, own: Identity) -> bool {

@@ -16,6 +16,11 @@ pub fn shared_memory_of(file: &Path) -> PathBuf {
     with_ending(file, "-shm")
 }
 
+/// The journal beside `file`, with which `SQLite` writes a copy.
+pub fn journal_of(file: &Path) -> PathBuf {
+    with_ending(file, "-journal")
+}
+
 fn with_ending(file: &Path, ending: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(ending);

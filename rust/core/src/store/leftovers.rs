@@ -12,8 +12,9 @@ pub type Leftover = (PathBuf, &'static str);
 /// Find the leftovers in `dir`, the folder of a store. A folder that cannot be read has none.
 pub fn find(dir: &Path) -> Vec<Leftover> {
     // A migration notes its copy only when it is complete.
-    let partial =
-        names(&dir.join(BACKUPS)).into_iter().filter(|path| path.extension().is_some_and(|it| it == "partial"));
+    let partial = names(&dir.join(BACKUPS))
+        .into_iter()
+        .filter(|path| path.extension().is_some_and(|ending| ending == "partial" || ending == "partial-journal"));
     let partial = partial.map(|path| (path, "if no program is upgrading the store, delete this file"));
     let folders = names(dir).into_iter().filter_map(|path| {
         let name = path.file_name()?.to_str()?;

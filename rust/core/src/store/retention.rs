@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::WriteTx;
-use super::backup::partial_name;
+use super::backup::partial_names;
 use crate::error::Result;
 
 /// Folders of a project up to which none is dropped.
@@ -32,7 +32,10 @@ pub fn find_gone(connection: &Connection, before_ms: i64) -> Result<Gone> {
     let rows = folders.query_map([FOLDERS], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let folders: Vec<(i64, String)> = rows.collect::<rusqlite::Result<_>>()?;
     Ok(Gone {
-        backups: backups.into_iter().filter(|path| is_gone(path) && is_gone(partial_name(path.as_ref()))).collect(),
+        backups: backups
+            .into_iter()
+            .filter(|path| is_gone(path) && partial_names(path.as_ref()).iter().all(is_gone))
+            .collect(),
         folders: folders.into_iter().filter(|(_, folder)| is_gone(folder)).collect(),
     })
 }

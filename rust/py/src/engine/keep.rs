@@ -88,6 +88,10 @@ impl Engine {
         self.run(py, || self.core.backups())
     }
 
+    fn leftovers(&self, py: Python<'_>) -> PyResult<Vec<(PathBuf, &'static str)>> {
+        self.run(py, || self.core.leftovers())
+    }
+
     fn purge<'py>(&self, py: Python<'py>, ids: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
         let report = self.run_interruptible(py, None, |control| self.core.purge(&ids, control))?;
         Ok(dict!(py, "memories": report.memories, "backups": report.backups, "problems": report.problems))
