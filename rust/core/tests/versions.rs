@@ -48,6 +48,7 @@ fn running_process_of_an_older_version_stops_to_write_after_an_upgrade() {
     assert_newer(dir.path(), engine.remember(NewMemory::new("Written too late")));
     assert_newer(dir.path(), engine.delete(&ids[..1]));
     assert_newer(dir.path(), engine.kv_set(None, "theme", "\"dark\"", None));
+    assert_newer(dir.path(), engine.check_place());
     let held: i64 = newer.query_row("SELECT count(*) FROM memory", [], |row| row.get(0)).expect("a number");
     assert_eq!(held, 30);
     newer.pragma_update(None, "user_version", FORMAT).expect("a format");

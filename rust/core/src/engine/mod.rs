@@ -52,7 +52,7 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Trust;
 use crate::recall::view::{self, SharedView, View};
-use crate::store::{Store, Writer, memory};
+use crate::store::{Store, Writer, memory, schema};
 
 /// Options for opening an engine.
 #[derive(Debug, Clone)]
@@ -184,12 +184,15 @@ impl Engine {
         self.open.shared.store.is_writable()
     }
 
-    /// Check that the file of the store is still the one that was opened.
+    /// Check that the file of the store is still the one that was opened, and that this version may write to it.
     ///
     /// # Errors
-    /// [`Error::Storage`] if it was removed, renamed or replaced.
+    /// [`Error::Storage`] if it was removed, renamed or replaced. [`Error::FormatVersion`] if a newer version has upgraded
+    /// it.
     pub fn check_place(&self) -> Result<()> {
-        self.enter()?.store.check_place("use")
+        let store = &self.enter()?.store;
+        store.check_place("use")?;
+        schema::check_format(&*store.read()?, store.file())
     }
 
     /// Write pending uses, stop the background thread and close the files. A second call does nothing.
