@@ -5,10 +5,12 @@
 mod support;
 
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use opencode_memory_core::control::Control;
-use opencode_memory_core::store::{FILE, Store, check, recovery};
+use opencode_memory_core::control::{Control, answering};
+use opencode_memory_core::model::NewMemory;
+use opencode_memory_core::store::{Connection, FILE, Store, check, recovery};
 use opencode_memory_core::{Clock, Engine, Error, Result};
 
 use support::{BEGINNING, assert_clean, contents, open, remember, text};
@@ -129,4 +131,57 @@ fn interrupted_purge_is_finished_by_the_next_maintenance() {
     let word = support::word(SIZE).into_bytes();
     let file = std::fs::read(dir.path().join(FILE)).expect("a file");
     assert!(!file.windows(word.len()).any(|window| window == word));
+}
+
+#[test]
+fn interruption_ends_the_wait_for_the_transaction_of_another_process() {
+    let (dir, engine) = prepared();
+    let other = Connection::open(dir.path().join(FILE)).expect("a store");
+    other.execute_batch("BEGIN IMMEDIATE").expect("a transaction");
+    let asked = AtomicUsize::new(0);
+    let is_interrupted = || asked.fetch_add(1, Ordering::Relaxed) == 1;
+    let done = answering(&is_interrupted, || engine.remember(NewMemory::new("Too early")));
+    assert!(matches!(done, Err(Error::Busy { .. })), "{done:?}");
+    assert_eq!(asked.into_inner(), 2, "the wait goes on after the interruption");
+    other.execute_batch("ROLLBACK").expect("an end");
+    engine.remember(NewMemory::new("In time")).expect("a write");
+}
+
+#[test]
+fn interruption_ends_the_wait_for_the_writer_of_another_thread() {
+    let (dir, engine) = prepared();
+    let other = Connection::open(dir.path().join(FILE)).expect("a store");
+    other.execute_batch("BEGIN IMMEDIATE").expect("a transaction");
+    let (is_waiting, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let wait = || {
+        is_waiting.store(true, Ordering::SeqCst);
+        is_over.load(Ordering::SeqCst)
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| answering(&wait, || engine.remember(NewMemory::new("First")).map(drop)));
+        while !is_waiting.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        let done = answering(&|| true, || engine.remember(NewMemory::new("Second")).map(drop));
+        assert!(matches!(done, Err(Error::Interrupted)), "{done:?}");
+        is_over.store(true, Ordering::SeqCst);
+        assert!(matches!(first.join().expect("an end"), Err(Error::Busy { .. })));
+    });
+}
+
+#[test]
+fn interrupted_migration_leaves_the_older_format() {
+    let dir = support::folder();
+    let file = dir.path().join(FILE);
+    let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/formats/v1").join(FILE);
+    std::fs::copy(first, &file).expect("a copy");
+    let open = || Store::open(dir.path(), false, BEGINNING);
+    assert!(matches!(answering(&|| true, open), Err(Error::Interrupted)));
+    let format = |file: &Path| -> i64 {
+        let store = Connection::open(file).expect("a store");
+        store.pragma_query_value(None, "user_version", |row| row.get(0)).expect("a number")
+    };
+    assert_eq!(format(&file), 1);
+    open().expect("a migration");
+    assert!(format(&file) > 1);
 }

@@ -1,7 +1,7 @@
 //! Interruption by Ctrl-C and progress callbacks of long operations.
 
 use opencode_memory_core::Error;
-use opencode_memory_core::control::Control;
+use opencode_memory_core::control::{Control, answering};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
@@ -34,10 +34,12 @@ pub fn run_interruptible<T: Send>(
             stop(error);
         }
     };
-    let result = py.detach(|| work(&Control { is_interrupted: &is_interrupted, progress: &report_progress }));
+    let control = Control { is_interrupted: &is_interrupted, progress: &report_progress };
+    let result = py.detach(|| answering(&is_interrupted, || work(&control)));
     match (stopped.into_inner(), result) {
-        // The work may end without another check. Otherwise Ctrl-C, or an error of the callback, would be lost.
-        (Some(error), Ok(_) | Err(Error::Interrupted)) => Err(error),
+        // The work may end without another check, and a wait for a lock that is interrupted is in vain. Otherwise
+        // Ctrl-C, or an error of the callback, would be lost.
+        (Some(error), Ok(_) | Err(Error::Interrupted | Error::Busy { .. })) => Err(error),
         (_, Err(error)) => Err(to_exception(py, &error)),
         (None, Ok(value)) => Ok(value),
     }

@@ -264,9 +264,9 @@ impl Engine {
         shared.store.write(&shared.clock, self.writer(), |write| write.delete_traces(&found))?;
         if let Some(mark) = shared.unfinished_purge()? {
             // The mark of a purge that fails again stays for the next maintenance.
-            self.finish_purge(shared, mark, Duration::ZERO, &Control::none());
+            self.finish_purge(shared, mark, Duration::ZERO, &Control::of_thread());
         }
-        shared.store.truncate_wal(purge::UPKEEP_WAIT, &Control::none())?;
+        shared.store.truncate_wal(purge::UPKEEP_WAIT, &Control::of_thread())?;
         Ok(cleaned)
     }
 }

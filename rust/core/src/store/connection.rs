@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::busy;
+use crate::control;
 use crate::error::{Error, Result};
 
-/// Longest wait of a write for another process's transaction; bulk imports commit far more often than this.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 const BUSY_POLL: Duration = Duration::from_millis(5);
 
 /// The access that the file system allows.
@@ -56,7 +56,9 @@ pub(super) fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
     loop {
         match connection.pragma_update(None, "journal_mode", "WAL") {
             Err(error)
-                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begun.elapsed() < BUSY_TIMEOUT =>
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && begun.elapsed() < busy::TIMEOUT
+                    && !control::is_interrupted() =>
             {
                 std::thread::sleep(BUSY_POLL);
             }
@@ -66,7 +68,7 @@ pub(super) fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 pub(super) fn configure(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(BUSY_TIMEOUT)?;
+    busy::configure(connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     // Otherwise a statement such as `key > ?1` is prepared again for each value, in case another index suits it better.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

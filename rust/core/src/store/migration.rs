@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::copy::DatabaseCopy;
+use super::interrupt::interruptible;
 use super::schema::{self, FORMAT, Found};
 use super::{FILE, connection, files, lock};
 use crate::control::Control;
@@ -68,7 +69,7 @@ fn apply(connection: &mut Connection, file: &Path, from: i64, copied: Option<(&P
     // Another process may have migrated the store while this one waited for the lock.
     if schema::inspect(&write, file)? == Found::Older(from) {
         for step in &STEPS[from as usize - 1..] {
-            write.execute_batch(step).map_err(fail)?;
+            interruptible(&write, &Control::of_thread(), || write.execute_batch(step).map_err(fail))?;
             crate::crash::point("migration:step");
         }
         write.pragma_update(None, "user_version", FORMAT).map_err(fail)?;
@@ -87,7 +88,7 @@ fn copy_before(connection: &Connection, file: &Path, from: i64) -> Result<PathBu
     let target = folder.join(format!("format-{from}.db"));
     let partial = folder.join(format!("format-{from}.db.{}.partial", std::process::id()));
     let copy = DatabaseCopy { partial: &partial, target: &target, attempted: "write a copy before its migration to" };
-    let own = copy.write_partial(connection, &Control::none())?;
+    let own = copy.write_partial(connection, &Control::of_thread())?;
     // Another process may have migrated the store since this one examined it. The copy of that process stays then.
     if user_version(&partial)? != from {
         files::remove_if_there(&partial)?;

@@ -5,6 +5,7 @@
 
 pub mod backup;
 pub mod budget;
+mod busy;
 pub mod change;
 pub mod check;
 mod columns;
@@ -52,11 +53,13 @@ use std::cell::Cell;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use rusqlite::TransactionBehavior;
 
 use crate::clock::Clock;
+use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::ids;
 use crate::model::Trust;
@@ -64,6 +67,8 @@ use place::Place;
 
 /// Connections kept for readers; more than this many at once open and close their own.
 const POOLED_READERS: usize = 4;
+/// Time between two questions whether to go on waiting for the writer of another thread.
+const WRITER_POLL: Duration = Duration::from_millis(100);
 
 /// Name of the file in the data directory.
 pub const FILE: &str = "store.db";
@@ -132,7 +137,7 @@ impl Store {
         body: impl FnOnce(&WriteTx<'_>) -> Result<T>,
     ) -> Result<T> {
         let Writer { actor, operation: shared_operation } = writer.into();
-        let mut guard = self.writer.lock();
+        let mut guard = self.lock_writer()?;
         let connection = guard.as_mut().ok_or_else(|| self.no_writer_error())?;
         self.check_place("write to")?;
         let transaction = connection
@@ -164,13 +169,23 @@ impl Store {
 
     /// Lend the writer's connection outside of a transaction, for statements that `SQLite` refuses inside one.
     pub fn exclusively<T>(&self, body: impl FnOnce(&mut Connection) -> Result<T>) -> Result<T> {
-        let mut guard = self.writer.lock();
+        let mut guard = self.lock_writer()?;
         let connection = guard.as_mut().ok_or_else(|| self.no_writer_error())?;
         self.check_place("write to")?;
         schema::check_format(connection, &self.file).map_err(|error| error.located(&self.file))?;
         let value = body(connection).map_err(|error| error.located(&self.file))?;
         self.check_place("write to")?;
         Ok(value)
+    }
+
+    /// Wait for the writer of another thread, which may wait for one of another process.
+    fn lock_writer(&self) -> Result<MutexGuard<'_, Option<Connection>>> {
+        loop {
+            if let Some(guard) = self.writer.try_lock_for(WRITER_POLL) {
+                return Ok(guard);
+            }
+            Control::of_thread().check()?;
+        }
     }
 
     /// Close every connection, so that the last process out folds the WAL into the file.

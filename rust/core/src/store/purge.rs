@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::change::Op;
-use super::connection::BUSY_TIMEOUT;
 use super::history::{self, Said};
 use super::interrupt::interruptible;
 use super::quoted::Quoted;
 use super::traces::UNUSED;
-use super::{Store, WriteTx, memory};
+use super::{Store, WriteTx, busy, memory};
 use crate::control::Control;
 use crate::error::{Error, Result};
 
@@ -101,7 +100,7 @@ impl Store {
     pub fn truncate_wal(&self, wait: Duration, control: &Control<'_>) -> Result<bool> {
         let begun = Instant::now();
         while !self.try_to_truncate_wal(wait)? {
-            if begun.elapsed() > BUSY_TIMEOUT {
+            if begun.elapsed() > busy::TIMEOUT {
                 return Ok(false);
             }
             control.check()?;
@@ -114,9 +113,9 @@ impl Store {
         self.exclusively(|connection| {
             // SQLite holds the write lock while it waits for readers. With the usual timeout, one long read, for example
             // for building the graph, would stop the writers of all processes until their own timeouts end.
-            connection.busy_timeout(wait)?;
-            let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
-            connection.busy_timeout(BUSY_TIMEOUT)?;
+            let busy = busy::with_patience(wait, || {
+                connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
+            });
             Ok(busy? == 0)
         })
     }

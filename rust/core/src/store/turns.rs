@@ -5,12 +5,12 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use half::f16;
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, TransactionBehavior};
 
+use super::busy;
 use super::change::Head;
 use super::connection::{Access, describe, uri};
 use super::files::{create_file, create_folder, remove_if_there};
@@ -27,8 +27,6 @@ pub const FOLDER: &str = "sessions";
 const FILE: &str = "turns.db";
 /// Version of the tables and of what is computed from texts. An index of another version is built again.
 const LAYOUT: i64 = 3;
-/// Longest wait of a write for another process.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Number of changes kept for processes whose mirror is behind. A mirror that is further behind is loaded again.
 const KEPT_CHANGES: i64 = 20_000;
 
@@ -147,7 +145,7 @@ impl TurnStore {
             };
         let fail = |error| describe("open", &file, error);
         let connection = Connection::open_with_flags(uri(&file, access), flags).map_err(fail)?;
-        connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
+        busy::configure(&connection).map_err(fail)?;
         let layout: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(fail)?;
         Ok((layout == LAYOUT).then(|| Self { file, connection: Mutex::new(connection) }))
     }
@@ -159,7 +157,7 @@ impl TurnStore {
         create_file(&file)?;
         let fail = |error| describe("create", &file, error);
         let mut connection = Connection::open(&file).map_err(fail)?;
-        connection.busy_timeout(BUSY_TIMEOUT).map_err(fail)?;
+        busy::configure(&connection).map_err(fail)?;
         connection.pragma_update(None, "journal_mode", "WAL").map_err(fail)?;
         // A commit that a power cut takes back is read again from the session.
         connection.pragma_update(None, "synchronous", "NORMAL").map_err(fail)?;

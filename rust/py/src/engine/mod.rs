@@ -24,7 +24,7 @@ use opencode_memory_core::{Clock, Error, Options, Result};
 use pyo3::prelude::*;
 
 use crate::control::run_interruptible;
-use crate::errors::{detached, to_exception};
+use crate::errors::to_exception;
 
 /// An open data directory.
 #[pyclass(frozen, module = "opencode_memory._core")]
@@ -49,9 +49,10 @@ impl From<opencode_memory_core::Engine> for Engine {
 }
 
 impl Engine {
-    /// Run `work` without the interpreter's lock and raise its error, which names the file of the store.
+    /// Run `work` without the interpreter's lock and raise its error, which names the file of the store. Ctrl-C ends its
+    /// waits for other processes.
     fn run<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-        detached(py, || work().map_err(|error| self.located(error)))
+        self.run_interruptible(py, None, |_| work())
     }
 
     /// As [`Self::run`], for long work that Ctrl-C or an error of `progress` stops.
@@ -95,7 +96,7 @@ impl Engine {
             background,
         };
         let clock = clock_ms.map_or_else(Clock::system, Clock::fixed);
-        let core = detached(py, || opencode_memory_core::Engine::open(&data_dir, options, clock))?;
+        let core = run_interruptible(py, None, |_| opencode_memory_core::Engine::open(&data_dir, options, clock))?;
         Ok(core.into())
     }
 
