@@ -1,6 +1,7 @@
 //! Compares two statements of which the newer one says that something changed.
 
 use super::claim::{Claim, Cue};
+use super::dimensions::{States, compare_states};
 use super::values::Kind;
 use super::{FEW, Relation, reasons, slot};
 
@@ -19,7 +20,12 @@ pub(super) fn compare_change(newer: &Claim, older: &Claim, cosine: Option<f32>) 
     }
     let shared = newer.asserted.iter().filter(|term| older.asserted.contains(term)).count();
     let (added, lost) = (newer.asserted.len() - shared, older.asserted.len() - shared);
-    let least = if cosine.is_some_and(|cosine| cosine >= NEAR) { 1 } else { 2 };
+    let states = compare_states(newer.state.as_deref(), older.state.as_deref());
+    if states == Some(States::Independent) {
+        return Relation::Unrelated;
+    }
+    let are_alternative = states == Some(States::Alternative);
+    let least = if are_alternative || cosine.is_some_and(|cosine| cosine >= NEAR) { 1 } else { 2 };
     if shared < least {
         return Relation::Unrelated;
     }
@@ -31,7 +37,10 @@ pub(super) fn compare_change(newer: &Claim, older: &Claim, cosine: Option<f32>) 
         return Relation::Unrelated;
     }
     if newer.cue == Cue::Strong && is_exchange && added <= FEW && lost <= FEW && shared >= added.max(lost) {
-        return Relation::Replaces("says that something changed");
+        return match states {
+            Some(States::Unknown) => Relation::Contradicts(reasons::ANOTHER_STATE),
+            _ => Relation::Replaces("says that something changed"),
+        };
     }
     if is_exchange && added <= FEW + 1 && lost <= FEW && shared >= lost {
         return Relation::Contradicts(reasons::DIFFERENT);

@@ -9,6 +9,7 @@ use super::cues::{
     ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, FOREIGN, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS,
     SCOPE, STRONG, SUBJECT_ENDS, TASKS, TENTATIVE, WEAK, WISHES,
 };
+use super::dimensions::state_of;
 use super::options::{GENERIC, family_of};
 use super::places::{Place, places_of};
 use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
@@ -78,6 +79,8 @@ pub(super) struct Claim {
     pub stems: Vec<String>,
     /// The asserted words in their order, each with its preposition.
     pub places: Vec<Place>,
+    /// See [`state_of`].
+    pub state: Option<String>,
     pub values: Vec<Value>,
     pub rejected_values: Vec<Value>,
 }
@@ -154,6 +157,7 @@ impl Claim {
             subject: subject_of(&words),
             stems: words.iter().map(|word| stem_of(&word.text)).collect(),
             places: Vec::new(),
+            state: None,
             values: Vec::new(),
             rejected_values: Vec::new(),
         };
@@ -162,6 +166,7 @@ impl Claim {
         }
         drop_reasons(&mut words);
         claim.places = places_of(&words);
+        claim.state = state_of(&words);
         claim.collect(&words);
         Some(claim)
     }

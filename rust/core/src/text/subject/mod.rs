@@ -12,6 +12,7 @@ mod behaviour;
 mod change;
 mod claim;
 mod cues;
+mod dimensions;
 mod environments;
 mod frame;
 mod negation;

@@ -1,6 +1,7 @@
 //! Compares the values of two statements: another port, another tool, another owner.
 
 use super::claim::{Claim, Cue};
+use super::dimensions::{States, compare_states};
 use super::options::{ATTRIBUTES, FAMILIES, PLACES, ROLES};
 use super::values::{Kind, Value};
 use super::{FEW, Relation, reasons, slot};
@@ -64,6 +65,11 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
     if answer_other_questions((newer, new), (older, old)) || may_both_be(newer) || may_both_be(older) {
         return Relation::Unrelated;
     }
+    let states =
+        if new.kind == Kind::Word { compare_states(newer.state.as_deref(), older.state.as_deref()) } else { None };
+    if states == Some(States::Independent) {
+        return Relation::Unrelated;
+    }
     let family = match new.kind {
         Kind::Option(number) => Some(&FAMILIES[number]),
         _ => None,
@@ -114,6 +120,9 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
     let is_same_slot = slot::is_known(new.kind) || !slot::is_another(newer, older);
     match (extra_new.len(), extra_old.len()) {
         (0, 0) if one_value => Relation::Replaces("gives another value for what has one value"),
+        (0, 0) if newer.cue >= Cue::Weak && states == Some(States::Unknown) => {
+            Relation::Contradicts(reasons::ANOTHER_STATE)
+        }
         (0, 0) if newer.cue >= Cue::Weak && is_same_slot => Relation::Replaces("says that the value changed"),
         // Numbers without a unit, and codes that are no places, are mostly names, such as "note 7" and `ERR_12`.
         (0, 0) if matches!(new.kind, Kind::Word | Kind::Number) => Relation::Unrelated,

@@ -9,7 +9,7 @@ const STATIC: &[&str] = &["live", "lives", "located", "sit", "sits"];
 /// Prepositions of a place. Behind a verb of a place, they answer one question.
 const INSIDE: &[&str] = &["at", "in", "inside", "on", "under", "within"];
 /// Words that say neither what a statement is about, nor what it says about that.
-const NOISE: &[&str] = &[
+pub(super) const NOISE: &[&str] = &[
     "always",
     "currently",
     "hm",

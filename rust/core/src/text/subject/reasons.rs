@@ -10,6 +10,7 @@ pub(super) const TENTATIVE: &str = "suggests that something changed";
 pub(super) const LAST_NAME: &str = "the same words but for the last name";
 pub(super) const NAMED: &str = "rejects a tool that the older statement names";
 pub(super) const NO_DUTY: &str = "says that a part of it is no duty";
+pub(super) const ANOTHER_STATE: &str = "says something else about the same thing";
 
 pub(super) const ONCE: &str = "may be a task, and the older statement says what to do always";
 pub(super) const OBSERVED: &str = "says what is the case, and the older statement what to do";
@@ -26,6 +27,7 @@ pub(super) const BOTH_MAY_HOLD: &[&str] = &[
     LAST_NAME,
     NAMED,
     NO_DUTY,
+    ANOTHER_STATE,
     ONCE,
     OBSERVED,
 ];

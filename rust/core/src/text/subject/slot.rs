@@ -8,6 +8,7 @@
 use super::behaviour::Part;
 use super::claim::{Claim, Cue};
 use super::cues::{NAMING, SUBJECT_ENDS};
+use super::dimensions::FREQUENCIES;
 use super::places::Place;
 use super::things::VERBS;
 use super::values::{Kind, Value};
@@ -17,9 +18,6 @@ const OPEN: &[&str] = &[
     "contain", "contains", "had", "has", "have", "include", "includes", "need", "needs", "require", "requires",
     "support", "supports",
 ];
-/// Words for how often something happens.
-const FREQUENCIES: &[&str] =
-    &["biweekly", "daily", "fortnightly", "hourly", "monthly", "nightly", "quarterly", "weekly", "yearly"];
 
 /// Whether only a word such as "actually", or a verb such as "renamed", says that something changed, and the newer
 /// statement says something else about the same thing.
