@@ -10,6 +10,7 @@ use super::cues::{
     SCOPE, STRONG, SUBJECT_ENDS, TASKS, TENTATIVE, WEAK, WISHES,
 };
 use super::dimensions::state_of;
+use super::kept::negated_end;
 use super::options::{GENERIC, family_of};
 use super::places::{Place, places_of};
 use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
@@ -43,6 +44,8 @@ pub(super) struct Claim {
     pub retracts: bool,
     /// Whether it reminds of an earlier statement: "do not forget".
     pub reminds: bool,
+    /// See [`negated_end`].
+    pub negated_end: Option<String>,
     /// Whether it adds to other statements: "also".
     pub adds: bool,
     /// Whether it asks, guesses, tells of the past, or holds for a while only.
@@ -92,6 +95,7 @@ impl Claim {
         if words.is_empty() || words.len() > MOST_WORDS || text.trim_end().ends_with('?') {
             return None;
         }
+        let negated_end = negated_end(&words);
         let is_negative = mark_negations(&mut words);
         let (rejects_next, rejects_before) = (mark_rejections(&mut words), mark_ends(&mut words));
         let is_general = has_phrase(&words, EXEMPTS) || has_phrase(&words, ALLOWS);
@@ -131,6 +135,7 @@ impl Claim {
             changed: changed_part(&words, moves).filter(|_| !rejects_before),
             retracts,
             reminds: words.iter().any(|word| word.text == REMINDS && word.role == Role::Dropped),
+            negated_end,
             adds: has(ADDS),
             // "The old ledger was on MySQL" tells of the past.
             is_tentative: has(TENTATIVE)

@@ -296,6 +296,7 @@ pub(super) const TENTATIVE: &[&[&str]] = &[
     &["probably"],
     &["wondering"],
     &["i", "think"],
+    &["not", "sure"],
     &["try"],
     &["tried"],
     &["trying"],

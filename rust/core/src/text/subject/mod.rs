@@ -15,6 +15,7 @@ mod cues;
 mod dimensions;
 mod environments;
 mod frame;
+mod kept;
 mod negation;
 mod opposite;
 mod options;
@@ -185,6 +186,9 @@ impl<'t> Statement<'t> {
 
 /// Compare two claims. One about another thing replaces none: "the sister project uses Vitest instead of Jest".
 fn compare_things(newer: &Claim, older: &Claim, are_opposite: impl Fn() -> bool, cosine: Option<f32>) -> Relation {
+    if newer.negated_end.as_ref().is_some_and(|verb| !older.stems.contains(verb)) {
+        return Relation::Unrelated;
+    }
     match compare_claims(newer, older, are_opposite, cosine) {
         Relation::Replaces(_) if newer.has_other_subject(older) || environments::are_different(newer, older) => {
             Relation::Contradicts(reasons::PERHAPS_ELSEWHERE)
