@@ -23,8 +23,7 @@ class Changes(TypedDict, total=False):
         topic: New topic; None removes it.
         tags: New tags.
         entities: New entities. By default those that the former text named are replaced by those of the new text.
-        time: New time that the memory speaks of. By default, a statement with a new text gets the time of the edit,
-            unless its time is the day of an event.
+        time: New time that the memory speaks of.
         expires_at: New time at which it expires; None for never.
         metadata: New metadata.
         scope: Move it to a ``Scope``; or ``global``, or ``project`` with the project's name.

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::remember::is_instruction;
-use super::replace::{is_statement, replace_rivals};
+use super::replace::replace_rivals;
 use super::{Engine, redaction, schedule};
 use crate::error::{Error, Result};
 use crate::model::{Memory, Patch, Status, Trust, validate};
@@ -213,12 +213,6 @@ impl Engine {
     }
 }
 
-/// The time of an edited memory. Its new words are said now, so they are the newest on their subject.
-fn time_of_edit(write: &WriteTx<'_>, before: &Memory, after: &Memory) -> i64 {
-    let says_anew = is_statement(after) && after.content != before.content && before.has_time_of_words();
-    if says_anew { before.time.max(write.now_ms) } else { before.time }
-}
-
 /// Whether only the user may make a memory active: it waits for review, or it did so before it was put away.
 ///
 /// Otherwise an agent could archive its own directive and restore it as an active one. Neither may an instruction come
@@ -313,7 +307,7 @@ fn apply(write: &WriteTx<'_>, patch: &Patch, after: &mut Memory) -> Result<()> {
     after.tags = patch.tags.unwrap_or_else(|| std::mem::take(&mut after.tags));
     after.entities = patch.entities.unwrap_or_else(|| std::mem::take(&mut after.entities));
     after.expires_at = patch.expires_at.unwrap_or(after.expires_at);
-    after.time = patch.time.unwrap_or_else(|| time_of_edit(write, &before, after));
+    after.time = patch.time.unwrap_or(after.time);
     after.metadata = patch.metadata.unwrap_or_else(|| std::mem::take(&mut after.metadata));
     let says_otherwise = after.content != before.content || after.category != before.category;
     if says_otherwise && write.actor == Trust::User && before.trust != Trust::User {

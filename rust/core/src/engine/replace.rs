@@ -248,7 +248,7 @@ pub(super) fn may_replace(newer: &Memory, older: &Memory) -> bool {
 
 /// Whether a memory states how something is. The title of an issue, which a fact of a forge quotes, does not: it may be
 /// a wish or a complaint, and anyone may have written it.
-pub(super) fn is_statement(memory: &Memory) -> bool {
+fn is_statement(memory: &Memory) -> bool {
     memory.status == Status::Active
         && memory.position.is_none()
         && STATEMENTS.contains(&memory.category)

@@ -172,7 +172,7 @@ impl Memory {
     /// When its words were said last, with its key for words of the same time. Of a learned memory, that is the time of
     /// the message.
     ///
-    /// A repetition and a new text renew the time of a memory. A time before its creation, or after its last change, is the day of an
+    /// A repetition renews the time of a memory. A time before its creation, or after its last change, is the day of an
     /// event that the words are about.
     pub fn said_at(&self) -> (i64, i64) {
         let said = if self.is_learned() { self.time } else { self.time.min(self.updated_at).max(self.created_at) };
