@@ -148,6 +148,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "backups.create": lambda store, id: store.backups.create(),
     "backups.restore": lambda store, id: store.backups.restore(store.data_dir / "store.db"),
     "backups.list": lambda store, id: store.backups.list(),
+    "backups.leftovers": lambda store, id: store.backups.leftovers(),
     "maintain": lambda store, id: store.maintain(),
     "stats": lambda store, id: store.stats(),
     "for_project": lambda store, id: store.for_project("app").list(),

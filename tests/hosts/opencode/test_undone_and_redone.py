@@ -231,7 +231,7 @@ def test_statement_that_an_agent_deleted_can_be_learned_again_after_the_undo(
     session.say("msg_1", LEDGER)
     rest(store)
     [memory] = store.list(project="*")
-    session.say("msg_2", "Delete what you know of the ledger.")
+    session.say("msg_2", "Please clean up what is stored about databases.")
 
     def delete(agent: MemoryStore) -> str:
         record_rejection(agent, memory)
