@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from opencode_memory.errors import StorageError
-from opencode_memory.learning.learner import Learner
+from opencode_memory.learning.extraction.events import SessionInfo
+from opencode_memory.learning.learner import Learner, LearningResult
 from opencode_memory.learning.switches import pause
 from support.bridge import PROJECT, Plugin, answered, began, idle, known, said, until
 from support.mcp import Resident, World
@@ -112,4 +113,22 @@ def test_first_message_does_not_wait_for_slow_or_failed_learning(
     finally:
         leave.set()
     assert BEFORE in plugin.shown("msg_9", "hello", session="ses_3")
-    assert "session ses_3 begins, but learning" in caplog.text
+    assert "nothing was learned yet from session ses_1: the disk is full" in caplog.text
+
+
+def test_session_that_cannot_be_learned_from_does_not_stop_the_others(
+    world: World, plugin: Plugin, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin.happens(*turn(folder, "We decided to name the crane Bertha."), *turn(folder, session="ses_2"))
+    usual = Learner.process
+
+    def process(learner: Learner, info: SessionInfo, *given: Any, **more: Any) -> LearningResult:
+        if info.id == "ses_1":
+            raise StorageError("the project of the session is unreadable")
+        return usual(learner, info, *given, **more)
+
+    monkeypatch.setattr(Learner, "process", process)
+    assert NOW in plugin.shown("msg_9", "hello", session="ses_3")
+    assert active(world) == {NOW}
+    monkeypatch.undo()
+    assert "Bertha" in plugin.shown("msg_9", "hello", session="ses_4")

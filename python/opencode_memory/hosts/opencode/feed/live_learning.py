@@ -6,10 +6,12 @@ that are read from the database. The feed that comes first lets the session rest
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.feed.event_stream import Batch, LiveFeed
 from opencode_memory.learning.extraction.events import SessionInfo, UndoneMessages
 from opencode_memory.learning.off_times import find_unread
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from opencode_memory.store.jobs import Job
     from opencode_memory.store.memory_store import MemoryStore
 
+_log: Final = logging.getLogger(__name__)
 REST: Final = "rest"
 """Kind of the job that lets a session rest."""
 _MOST_JOBS: Final = 500
@@ -144,8 +147,16 @@ class LiveLearning:
         jobs = [job for job in self._store.jobs.list(limit=_MOST_JOBS) if job.kind == REST and job.subject != session]
         jobs.sort(key=lambda job: int(job.payload["active_ms"]))
         # Oldest first, because a later statement may replace an earlier one.
-        learned = [self._rest_idle(job, project, at_ms) for job in jobs[-_MOST_OTHERS:]]
+        learned = [self._try_rest(job, project, at_ms) for job in jobs[-_MOST_OTHERS:]]
         return any(learned)
+
+    def _try_rest(self, job: Job, project: str | None, at_ms: int) -> bool:
+        """Let an idle session rest, unless that fails; its job tries again when it is due."""
+        try:
+            return self._rest_idle(job, project, at_ms)
+        except OpencodeMemoryError as error:
+            _log.warning("nothing was learned yet from session %s: %s", job.subject, error)
+            return False
 
     def _rest_idle(self, job: Job, project: str | None, at_ms: int) -> bool:
         given = job.payload
