@@ -153,3 +153,17 @@ def test_purge_takes_the_bullet_out_of_the_memory_file(cli: CommandLine, reposit
     assert f"Removed from {path}" in cli.ok("purge", id_, "--yes").out
     assert "5128" not in path.read_text()
     assert "5128" not in cli.ok("list").out
+
+
+def test_files_of_another_project_are_not_written(
+    cli: CommandLine, repository: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.remember("The port is 5128")
+    foreign = cli.ok("remember", "The crane has two drivers", "--project", "harbour", "--json").json["id"]
+    # Global files are those of no project.
+    cli.ok("files", "sync", "--project", "harbour")
+    monkeypatch.setenv("OPENCODE_MEMORY_FILES", "both")
+    for command in (("files", "sync"), ("files", "status"), ("share", foreign)):
+        refused = cli(*command, "--project", "harbour")
+        assert (refused.code, "not those of 'harbour'" in refused.err) == (2, True)
+    assert not (repository / ".opencode").exists()

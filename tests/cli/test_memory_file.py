@@ -33,3 +33,15 @@ def test_file_that_is_a_link_is_named_once_with_the_reason(cli: CommandLine, rep
     refused = cli("memory-file")
     reason = ".opencode/MEMORY.md is a symbolic link, which is never followed; put a file in its place"
     assert (refused.code, refused.out) == (1, f"{path} was not changed: {reason}\n")
+
+
+def test_file_of_another_project_is_not_written(cli: CommandLine, repository: Path) -> None:
+    cli.remember("The port is 5128")
+    cli.ok("remember", "The crane has two drivers", "--project", "harbour")
+    own = cli.ok("list", "--json").json["memories"][0]["project"]
+    refused = cli("memory-file", "--create", "--project", "harbour")
+    assert refused.code == 2
+    assert f"show the memories of the project {own!r}, not those of 'harbour'" in refused.err
+    assert not (repository / ".opencode").exists()
+    cli.ok("memory-file", "--create", "--project", own)
+    assert "5128" in (repository / ".opencode" / "MEMORY.md").read_text()

@@ -196,6 +196,19 @@ class Invocation:
         elif names and not is_created:
             self.out.note(f"No project is named {name!r}. `opencode-memory projects list` lists them.")
 
+    def check_files_belong(self, store: MemoryStore) -> None:
+        """Refuse an option that names another project than that of the folder, because its files show that one.
+
+        Raises:
+            InvalidInputError: The option names another project, and the store knows the folder's one.
+        """
+        own = None if self.given.project is None else self._resolver(store).find(self.folder)
+        if own is not None and own != store.project:
+            shown = f"the files of this folder show the memories of the project {own!r}"
+            error = InvalidInputError(f"{shown}, not those of {store.project!r}", field="--project")
+            error.hint = f"run the command in a folder of {store.project!r}, or without --project"
+            raise error
+
     def name_project(self, store: MemoryStore) -> str:
         """Return the name of the folder's project, or the name that it would get."""
         return self._resolver(store).name(self.folder)

@@ -93,6 +93,7 @@ def share_memories(run: Invocation, ids: tuple[str, ...]) -> None:
     from opencode_memory.mirror import share as write_shared  # noqa: PLC0415  only here
 
     with run.open_store() as store:
+        run.check_files_belong(store)
         place = None if store.project is None else project_place(run.folder, store.project, run.config.environment)
         if place is None:
             raise InvalidInputError("this folder does not belong to a project in a repository", field="--dir")
@@ -107,6 +108,8 @@ def share_memories(run: Invocation, ids: tuple[str, ...]) -> None:
 def _places(run: Invocation, store: MemoryStore) -> Iterator[Place]:
     from opencode_memory.mirror import global_place, project_place, shows_global, shows_projects  # noqa: PLC0415
 
+    if shows_projects(run.config.files):
+        run.check_files_belong(store)
     environment = run.config.environment
     place = global_place(environment) if shows_global(run.config.files) else None
     if place is not None:

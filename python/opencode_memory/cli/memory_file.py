@@ -55,6 +55,7 @@ def sync_file(run: Invocation, request: FileRequest) -> int:
     with run.open_store(creates_project=not request.dry_run) as store:
         if store.project is None:
             raise InvalidInputError("this folder does not belong to a project in the store", field="--project")
+        run.check_files_belong(store)
         report = sync(
             store,
             project=store.project,
