@@ -48,6 +48,7 @@ def test_hostile_name_in_an_error_neither_rewrites_the_screen_nor_begins_a_line(
         (("kv", "gett", "x"), b"", "did you mean 'get'"),
         (("kv", "set", "", "x"), b"", "key"),
         (("kv", "set", "x", "-5"), b"", "write -- before"),
+        (("kv", "set", "x", "y", "--ttl", "0"), b"", "--ttl: the lifetime must be more than 0"),
         (("import", "missing.json"), b"", "cannot read"),
         (("import", "-"), b"nothing known", "no format"),
         (("ingest", "missing"), b"", "does not exist"),
@@ -82,3 +83,11 @@ def test_error_with_json_option_is_json(cli: CommandLine) -> None:
     answer = cli("remember", "x", "-c", "desicion", "--json")
     assert json.loads(answer.err)["error"]["hint"]
     assert answer.out == ""
+
+
+def test_empty_path_of_an_unset_variable_is_refused(cli: CommandLine) -> None:
+    (cli.folder / "notes.md").write_text("# Cranes\n\nThe crane has two drivers.\n")
+    for command in (("ingest", ""), ("ingest", "opencode", "--db", ""), ("backup", "create", ""), ("export", "-o", "")):
+        refused = cli(*command)
+        assert (refused.code, "the path is empty" in refused.err) == (2, True)
+    assert cli.contents() == []

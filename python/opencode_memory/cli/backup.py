@@ -13,7 +13,7 @@ from opencode_memory._core import first_damage
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
-from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.cli.parameters import PathType, confirm, yes_option
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import format_count
@@ -27,7 +27,7 @@ _NAMED: Final = 3
 
 
 @command("create")
-@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.argument("path", type=PathType(), required=False)
 def create(run: Invocation, *, path: Path | None) -> int:
     """Create a backup of the store at PATH.
 
@@ -77,7 +77,7 @@ def list_backups(run: Invocation) -> int:
 
 
 @command("restore")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=PathType())
 @yes_option
 def restore(run: Invocation, *, path: Path, yes: bool) -> int:
     """Replace the store by the backup PATH, after a backup of the current store.

@@ -14,6 +14,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.memories import print_list
 from opencode_memory.cli.output import dim
+from opencode_memory.cli.parameters import PathType
 from opencode_memory.cli.progress import embed_pending, progress
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.text.clock import to_ms
@@ -51,10 +52,10 @@ class OpenCodeRequest:
 
 
 @command("ingest")
-@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("path", type=PathType())
 @click.option(
     "--db",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PathType(dir_okay=False),
     help="OpenCode's database.  [default: its default location]",
 )
 @click.option("--dry-run", is_flag=True, help="Show the result without writing.")

@@ -136,4 +136,6 @@ def _parse_ttl(text: str) -> float | None:
         raise InvalidInputError(
             f"--ttl: {text!r} is not a time span such as 90 (seconds), 12h, 30d or never", field="--ttl"
         )
+    if not span:
+        raise InvalidInputError("--ttl: the lifetime must be more than 0", field="--ttl", limit="more than 0")
     return span.total_seconds()

@@ -58,6 +58,22 @@ class FiniteRange(click.FloatRange):
         return number
 
 
+class PathType(click.Path):
+    """Parameter type of paths.
+
+    click's own type takes an empty text, for example of a variable that is not set, for the current folder.
+    """
+
+    def __init__(self, *, exists: bool = False, dir_okay: bool = True) -> None:
+        super().__init__(exists=exists, dir_okay=dir_okay, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Parse a path."""
+        if value == "":
+            self.fail("the path is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def text_argument(function: F) -> F:
     """Add the argument TEXT: one or more words, or ``-`` for standard input."""
     return click.argument("text", nargs=-1, required=True)(function)

@@ -13,7 +13,7 @@ from opencode_memory.cli.editor import edit_text, keep_if_refused
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.loop_server import tell_server_or_note
 from opencode_memory.cli.output import bold, dim
-from opencode_memory.cli.parameters import confirm, read_text_file, yes_option
+from opencode_memory.cli.parameters import PathType, confirm, read_text_file, yes_option
 from opencode_memory.errors import ConflictError
 from opencode_memory.loops.approve import approve_plan
 from opencode_memory.loops.records import Loops
@@ -99,7 +99,7 @@ def approve(run: Invocation, *, plan: str, mode: str) -> None:
 
 @command("edit")
 @_plan_argument
-@click.option("--file", "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The new text.")
+@click.option("--file", "file", type=PathType(exists=True, dir_okay=False), help="The new text.")
 @click.option("--submit", "submits", is_flag=True, help="Also offer it for approval.")
 def edit(run: Invocation, *, plan: str, file: Path | None, submits: bool) -> None:
     """Change the text of a plan in your editor, or take it from --file. Earlier texts are kept."""

@@ -14,7 +14,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.output import dim
-from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.cli.parameters import PathType, confirm, yes_option
 from opencode_memory.cli.progress import progress
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.text.clock import to_ms
@@ -33,7 +33,7 @@ _RULES: Final = 12
 @command("relearn")
 @click.option(
     "--db",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PathType(dir_okay=False),
     help="OpenCode's database, to read the sessions again.  [default: its default location]",
 )
 @click.option("--dry-run", is_flag=True, help="Show which memories would be archived, without changing any.")

@@ -11,7 +11,7 @@ import click
 
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
-from opencode_memory.cli.parameters import STANDARD_INPUT
+from opencode_memory.cli.parameters import STANDARD_INPUT, PathType
 from opencode_memory.cli.progress import embed_pending, progress
 from opencode_memory.exchange import ImportReport, export_memories, import_memories
 from opencode_memory.text.formatting import format_count
@@ -52,7 +52,7 @@ class ImportRequest:
     "-o",
     "--output",
     "file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PathType(dir_okay=False),
     help="File to write.  [default: standard output]",
 )
 def export(run: Invocation, *, format: str | None, file: Path | None) -> None:
