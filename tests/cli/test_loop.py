@@ -317,6 +317,8 @@ def test_abandoned_plan_is_kept_but_not_listed(shop: CommandLine) -> None:
     assert plan not in shop("plan", "list").out
     assert plan in shop.ok("plan", "list", "--all").out
     assert shop("plan", "approve", plan).code == 2
+    # Nothing is left to confirm.
+    assert shop.ok("plan", "abandon", plan).out.startswith("Abandoned")
 
 
 def test_plan_that_was_carried_out_in_a_session_is_done(shop: CommandLine) -> None:
@@ -326,7 +328,7 @@ def test_plan_that_was_carried_out_in_a_session_is_done(shop: CommandLine) -> No
     assert shop.ok("plan", "done", plan).out.startswith("Done (new): ")
     assert shop.ok("plan", "done", plan, "--json").json["plan"]["status"] == "done"
     assert shop.ok("plan", "list", "--json").json["plans"] == []
-    assert shop("plan", "abandon", plan, "--yes").code == 2
+    assert "is done, so it cannot be abandoned" in shop("plan", "abandon", plan, at_terminal=True).err
 
 
 def test_plan_with_an_open_loop_is_not_done(shop: CommandLine) -> None:

@@ -18,7 +18,7 @@ from opencode_memory.errors import ConflictError
 from opencode_memory.loops.approve import approve_plan
 from opencode_memory.loops.records import Loops
 from opencode_memory.plans import Mode, Plan, Plans, PlanStatus, read_plan
-from opencode_memory.plans.plans import describe_rescue, refuse_closed
+from opencode_memory.plans.plans import describe_rescue, refuse_closed, refuse_done
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text.clock import age
 from opencode_memory.text.display import one_line
@@ -156,7 +156,9 @@ def abandon(run: Invocation, *, plan: str, yes: bool) -> int:
         plans = _plans(store)
         found = plans.get(plan)
         _refuse_loop(store, found)
-        if not confirm(f"Abandon the plan {one_line(found.title, 80)!r}", yes=yes):
+        refuse_done(found)
+        is_new = found.status is not PlanStatus.ABANDONED
+        if is_new and not confirm(f"Abandon the plan {one_line(found.title, 80)!r}", yes=yes):
             return NOTHING_FOUND
         found = plans.abandon(found)
     _print(run, found)

@@ -227,8 +227,7 @@ class Plans:
         """
         if plan.status is PlanStatus.ABANDONED:
             return plan
-        if plan.status is PlanStatus.DONE:
-            raise ConflictError(f"the plan [{plan.id}] is done, so it cannot be abandoned")
+        refuse_done(plan)
         return self._move(plan, PlanStatus.ABANDONED, from_=None, remark=plan.remark)
 
     def text(self, plan: Plan, number: int | None = None) -> str:
@@ -370,6 +369,16 @@ def refuse_closed(plan: Plan) -> None:
     """
     if not plan.status.is_open:
         raise ConflictError(f"the plan [{plan.id}] is {plan.status}, so it can no longer be changed; write a new one")
+
+
+def refuse_done(plan: Plan) -> None:
+    """Refuse to give up a plan that is done.
+
+    Raises:
+        ConflictError: The plan is done.
+    """
+    if plan.status is PlanStatus.DONE:
+        raise ConflictError(f"the plan [{plan.id}] is done, so it cannot be abandoned")
 
 
 def change_of(plan: Plan) -> Change:
