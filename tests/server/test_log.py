@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import socket
 
-from opencode_memory.cli.log import Sparse, TextLines
+from opencode_memory.cli.log import Sparse
+from opencode_memory.cli.warning_lines import TextLines
 from opencode_memory.config.load import Config
 from opencode_memory.server import LOG_FILE
 from support.background import Background

@@ -141,32 +141,38 @@ class Invocation:
 
     def _open(self, *, background: bool) -> MemoryStore:
         """Open the store; for reading if it cannot be written, or if SQLite finds no space for its working files."""
-        import opencode_memory  # noqa: PLC0415  see the module's docstring
-
-        def open_store(*, read_only: bool) -> MemoryStore:
-            return opencode_memory.open(
-                self.config.data_dir,
-                project=self.config.project,
-                embedder=self._embedders.of_memories,
-                other_embedders=self._embedders.others,
-                session_embedder=self._embedders.of_sessions,
-                read_only=read_only,
-                background=background,
-            )
-
+        project = self.config.project
         try:
-            return open_store(read_only=self.is_read_only())
+            return self._open_as(read_only=self.is_read_only(), project=project, background=background)
         except StorageError as error:
             from opencode_memory.files import access  # noqa: PLC0415  see the module's docstring
 
             if not access.is_full(self.config.data_dir):
                 raise
             try:
-                store = open_store(read_only=True)
+                store = self._open_as(read_only=True, project=project, background=background)
             except OpencodeMemoryError:
                 raise error from None
             self.out.note(f"There is no space left for {self.config.data_dir}: memories can be read, but not changed.")
             return store
+
+    def _open_as(
+        self, *, read_only: bool, project: str | None = None, actor: str = "user", background: bool = True
+    ) -> MemoryStore:
+        import opencode_memory  # noqa: PLC0415  see the module's docstring
+        from opencode_memory.cli.warning_lines import clean_warnings  # noqa: PLC0415  see the module's docstring
+
+        clean_warnings()
+        return opencode_memory.open(
+            self.config.data_dir,
+            project=project,
+            embedder=self._embedders.of_memories,
+            other_embedders=self._embedders.others,
+            session_embedder=self._embedders.of_sessions,
+            read_only=read_only,
+            actor=actor,
+            background=background,
+        )
 
     def bind(self, store: MemoryStore, *, creates_project: bool = False) -> MemoryStore:
         """Return a store bound to the project that an option names, or to the project of the folder."""
@@ -226,17 +232,7 @@ class Invocation:
             actor: The writer that the history names.
             background: Whether this process embeds and indexes.
         """
-        import opencode_memory  # noqa: PLC0415  see the module's docstring
-
-        with opencode_memory.open(
-            self.config.data_dir,
-            embedder=self._embedders.of_memories,
-            other_embedders=self._embedders.others,
-            session_embedder=self._embedders.of_sessions,
-            actor=actor,
-            read_only=self.is_read_only(),
-            background=background,
-        ) as store:
+        with self._open_as(read_only=self.is_read_only(), actor=actor, background=background) as store:
             self._read_sessions(store)
             yield store
 
@@ -248,15 +244,7 @@ class Invocation:
             StorageError: If there is no store.
         """
         self.check_data_dir()
-        import opencode_memory  # noqa: PLC0415  see the module's docstring
-
-        with opencode_memory.open(
-            self.config.data_dir,
-            embedder=self._embedders.of_memories,
-            other_embedders=self._embedders.others,
-            session_embedder=self._embedders.of_sessions,
-            read_only=True,
-        ) as store:
+        with self._open_as(read_only=True) as store:
             yield store
 
     def _finish_embedding(self, store: MemoryStore) -> None:

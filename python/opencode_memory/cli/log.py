@@ -11,9 +11,9 @@ from collections.abc import Callable
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any, Final
 
+from opencode_memory.cli.warning_lines import TextLines
 from opencode_memory.config.sections import LogFormat
 from opencode_memory.errors import StorageError
-from opencode_memory.text.display import replace_controls
 from opencode_memory.text.json_values import escape_separators
 
 if TYPE_CHECKING:
@@ -25,14 +25,6 @@ _FILES: Final = 3
 _SPARSE: Final = "uvicorn.error"
 _SPARSE_SECONDS: Final = 60.0
 _QUIET: Final = ("uvicorn", "mcp", "httpx2", "asyncio")
-
-
-class TextLines(logging.Formatter):
-    """Formats a record for people, without characters that could rewrite the terminal that shows the log."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Format a record."""
-        return replace_controls(super().format(record))
 
 
 class JsonLines(logging.Formatter):
