@@ -221,9 +221,12 @@ def test_end_of_input_waits_for_answers(client: Client) -> None:
     assert first.closed.is_set()
 
 
-def test_end_of_input_does_not_wait_for_a_cancelled_call(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("named", [7, "7"])
+def test_end_of_input_does_not_wait_for_a_cancelled_call(
+    client: Client, monkeypatch: pytest.MonkeyPatch, named: int | str
+) -> None:
     monkeypatch.setattr(relay, "_DRAIN_SECONDS", 20 * PATIENCE_SECONDS)
-    client.say(CALL, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+    client.say(CALL, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": named}})
     assert [client.links[0].next()["method"] for _ in range(2)] == ["tools/call", "notifications/cancelled"]
     client.end_input()
     client.wait()

@@ -35,7 +35,7 @@ def remember(number: int) -> dict[str, Any]:
     }
 
 
-def cancelled(number: int) -> dict[str, Any]:
+def cancelled(number: int | str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
 
 
@@ -60,6 +60,12 @@ def test_requests_before_the_end_of_the_input_are_carried_out_and_answered(world
     assert world.store.count(project="*") == REQUESTS
 
 
+def test_each_of_several_requests_with_one_id_is_answered(world: World, tmp_path: Path) -> None:
+    answered = serve(world, tmp_path, [*BEGINNING, *({**remember(number), "id": 7} for number in range(REQUESTS))])
+    assert answered == ["first", *[7] * REQUESTS]
+    assert world.store.count(project="*") == REQUESTS
+
+
 def test_end_of_the_input_does_not_wait_for_ever(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def wait(_: Unanswered) -> None:
         await anyio.sleep_forever()
@@ -69,8 +75,9 @@ def test_end_of_the_input_does_not_wait_for_ever(world: World, tmp_path: Path, m
     assert serve(world, tmp_path, BEGINNING) == ["first"]
 
 
+@pytest.mark.parametrize("named", [1, "1"])
 def test_cancelled_request_delays_neither_the_end_nor_a_replacement(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: int | str
 ) -> None:
     async def run(*_: Any) -> Any:
         await anyio.sleep_forever()
@@ -84,7 +91,7 @@ def test_cancelled_request_delays_neither_the_end_nor_a_replacement(
             with anyio.move_on_after(0) as limit:
                 await unanswered.wait()
             assert limit.cancelled_caught
-            yield json.dumps(cancelled(1))
+            yield json.dumps(cancelled(named))
 
         async def write(_: str) -> None:
             pass
@@ -117,6 +124,19 @@ def test_request_waits_until_it_is_answered_or_cancelled() -> None:
         return waits
 
     assert anyio.run(count_waits) == [True, True, True, True, False, False]
+
+
+def test_requests_with_one_id_count_each() -> None:
+    async def fill() -> list[bool]:
+        unanswered, are_full = Unanswered(), []
+        for _ in range(MOST_REQUESTS):
+            are_full.append(unanswered.is_full)
+            unanswered.note_read(json.dumps(remember(7)))
+        are_full.append(unanswered.is_full)
+        unanswered.note_written(json.dumps({"id": 7, "result": {}}))
+        return [*are_full, unanswered.is_full]
+
+    assert anyio.run(fill) == [*[False] * MOST_REQUESTS, True, False]
 
 
 def test_requests_beyond_the_limit_are_refused_until_others_are_answered_or_cancelled(

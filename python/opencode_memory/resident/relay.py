@@ -190,8 +190,7 @@ class Relay:
             elif method == "notifications/initialized":
                 self._initialized = line
             elif method == _CANCELLED:
-                # The server does not answer the call any more.
-                self._settle(_cancelled_id(message))
+                self._settle_cancelled(message)
             if method is not None and id_ is not None:
                 self._pending[id_] = line
             link = self._link
@@ -257,6 +256,13 @@ class Relay:
             self._pending.pop(id_, None)
             self._changed.notify_all()
 
+    def _settle_cancelled(self, message: Mapping[str, Any]) -> None:
+        """Wait no longer for a call that the server does not answer any more. The server takes "7" for the call 7."""
+        params = message.get("params")
+        cancelled = _id_of({"id": params.get("requestId")}) if isinstance(params, dict) else None
+        for id_ in [id_ for id_ in self._pending if cancelled is not None and str(id_) == str(cancelled)]:
+            self._settle(id_)
+
     def _refuse(self, id_: Any, code: int, text: str) -> None:
         self._write(json.dumps({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": text}}).encode())
 
@@ -288,8 +294,3 @@ def _parse(line: bytes) -> dict[str, Any]:
 def _id_of(message: Mapping[str, Any]) -> str | int | None:
     id_ = message.get("id")
     return id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None
-
-
-def _cancelled_id(message: Mapping[str, Any]) -> str | int | None:
-    params = message.get("params")
-    return _id_of({"id": params.get("requestId")}) if isinstance(params, dict) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import anyio
@@ -11,16 +12,19 @@ from opencode_memory.server.in_flight import MOST_REQUESTS
 
 
 class Unanswered:
-    """The ids of requests that were read and not answered. Belongs to one event loop."""
+    """The ids of requests that were read and not answered. Belongs to one event loop.
+
+    The SDK answers each of several requests with the same id. For a cancellation, it takes "7" for 7.
+    """
 
     def __init__(self) -> None:
-        self._ids: set[int | str] = set()
+        self._ids: Counter[str] = Counter()
         self._changed = anyio.Event()
 
     @property
     def is_full(self) -> bool:
         """Whether the client must not have more requests, so that the next one is refused."""
-        return len(self._ids) >= MOST_REQUESTS
+        return self._ids.total() >= MOST_REQUESTS
 
     def note_read(self, line: str) -> None:
         """Note a message of the client. A request that it cancels gets no answer."""
@@ -28,7 +32,7 @@ class Unanswered:
             case {"method": "notifications/cancelled", "params": {"requestId": int() | str() as id_}}:
                 self._end(id_)
             case {"method": str(), "id": int() | str() as id_}:
-                self._ids.add(id_)
+                self._ids[str(id_)] += 1
 
     def note_written(self, line: str) -> None:
         """Note a message to the client."""
@@ -44,7 +48,12 @@ class Unanswered:
             await self._changed.wait()
 
     def _end(self, id_: int | str) -> None:
-        self._ids.discard(id_)
+        key = str(id_)
+        if key not in self._ids:
+            return
+        self._ids[key] -= 1
+        if not self._ids[key]:
+            del self._ids[key]
         self._changed.set()
         self._changed = anyio.Event()
 
