@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 import opencode_memory
+from opencode_memory.cli import review
+from opencode_memory.errors import ConflictError
 from support.command_line import CommandLine
 from support.learning import (
     LEDGER,
@@ -132,6 +134,29 @@ def test_review_decides_nothing_if_one_id_is_wrong(cli: CommandLine, pending: li
     assert (refused.code, "deadbeef" in refused.err) == (1, True)
     both = cli("review", "--accept", pending[0], "--reject", pending[0][-12:])
     assert (both.code, "cannot be both accepted and rejected" in both.err) == (2, True)
+    assert {memory["id"] for memory in cli.ok("review", "--json").json["waiting"]} == set(pending)
+
+
+def test_review_rejects_what_an_accepted_text_has_just_replaced(cli: CommandLine):
+    with opencode_memory.open(background=False) as store:
+        old = store.remember("We format with make fmt.", scope="global").id
+        metadata = {"replaces": old}
+        new = store.remember("Use make format.", scope="global", status="candidate", metadata=metadata).id
+    decided = cli.ok("review", "--accept", new, "--reject", old, "--json").json
+    assert decided == {"accepted": [new], "rejected": [old]}
+    with opencode_memory.open(background=False) as store:
+        assert store.get(old).status == "archived"
+
+
+def test_review_takes_its_decisions_back_if_one_of_them_fails(
+    cli: CommandLine, pending: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> None:
+        raise ConflictError("another process has changed it")
+
+    monkeypatch.setattr(review, "reject", fail)
+    refused = cli("review", "--accept", pending[0], "--reject", pending[1])
+    assert (refused.code, "another process has changed it" in refused.err) == (2, True)
     assert {memory["id"] for memory in cli.ok("review", "--json").json["waiting"]} == set(pending)
 
 

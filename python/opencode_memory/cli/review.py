@@ -14,9 +14,9 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.review_screen import decide_each, print_waiting
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import InvalidInputError, OpencodeMemoryError
+from opencode_memory.learning.rejections import undo_operation
 from opencode_memory.learning.review import accept, list_waiting, reject
-from opencode_memory.models import Memory
 from opencode_memory.text.formatting import format_count, short_id
 
 if TYPE_CHECKING:
@@ -82,14 +82,20 @@ def _decide_named(run: Invocation, store: MemoryStore, request: ReviewRequest) -
         raise InvalidInputError(f"--reject: {names} cannot be both accepted and rejected", field="--reject")
     # One undo takes back all decisions of a command.
     writes = store.in_one_operation()
-    accepted = [accept(writes, memory).id for memory in to_accept.values()]
-    rejected = [archived.id for memory in to_reject.values() for archived in reject(writes, memory)]
+    try:
+        # Read each again, because an accepted text may have superseded it just now.
+        accepted = [accept(writes, store.get(id_)).id for id_ in to_accept]
+        rejected = [archived.id for id_ in to_reject for archived in reject(writes, store.get(id_))]
+    except OpencodeMemoryError:
+        if writes.operation is not None:
+            undo_operation(store, writes.operation)
+        raise
     _print_outcome(run, accepted, rejected)
 
 
-def _find(store: MemoryStore, ids: Sequence[str]) -> dict[str, Memory]:
-    """Return memories by their ids, each once."""
-    return {memory.id: memory for memory in map(store.get, ids)}
+def _find(store: MemoryStore, ids: Sequence[str]) -> dict[str, None]:
+    """Return the full ids of memories, each once, in order."""
+    return dict.fromkeys(memory.id for memory in map(store.get, ids))
 
 
 def _print_outcome(run: Invocation, accepted: Sequence[str], rejected: Sequence[str]) -> None:
