@@ -36,6 +36,12 @@ def test_folder_has_no_project(cli: CommandLine, folder: Path) -> None:
     cli.ok("-C", str(folder), "-p", "shop", "remember", "The till is green")
 
 
+def test_memory_file_shows_the_named_project(cli: CommandLine, folder: Path) -> None:
+    cli.ok("-C", str(folder), "-p", "shop", "remember", "The till is green")
+    cli.ok("-C", str(folder), "-p", "shop", "memory-file", "--create")
+    assert "The till is green" in (folder / ".opencode" / "MEMORY.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("options", [(), ("--in-place",)])
 def test_loop_is_refused_before_a_plan_is_written(cli: CommandLine, folder: Path, options: tuple[str, ...]) -> None:
     refused = cli("-C", str(folder), "-p", "shop", "loop", "start", "Write it", "--check", "true", *options)

@@ -208,7 +208,11 @@ class Invocation:
         Raises:
             InvalidInputError: The option names another project, and the store knows the folder's one.
         """
-        own = None if self.given.project is None else self._resolver(store).find(self.folder)
+        own = None
+        if self.given.project is not None:
+            # A folder whose path is not UTF-8 has no project of its own.
+            with suppress(InvalidInputError):
+                own = self._resolver(store).find(self.folder)
         if own is not None and own != store.project:
             shown = f"the files of this folder show the memories of the project {own!r}"
             error = InvalidInputError(f"{shown}, not those of {store.project!r}", field="--project")
