@@ -184,6 +184,23 @@ def test_text_of_the_editor_that_is_refused_is_kept_in_a_file(
     assert kept.read_text() == written
 
 
+def test_text_of_the_editor_is_kept_in_a_file_if_the_memory_was_erased_meanwhile(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    id_of_memory = cli.remember("Deploy on Thursdays.")
+
+    def edit(text: str) -> str:
+        cli.ok("purge", id_of_memory, "--yes")
+        return text.replace("Thursdays", "Tuesdays")
+
+    monkeypatch.setattr("opencode_memory.cli.edit.edit_text", lambda text, **_: edit(text))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    refused = cli("edit", id_of_memory, "--editor")
+    (kept,) = tmp_path.glob("opencode-memory-*.md")
+    assert (refused.code, f"your text is in {kept}" in refused.err) == (1, True)
+    assert kept.read_text() == "Deploy on Tuesdays."
+
+
 @pytest.mark.parametrize(
     ("arguments", "instead"), [(("edit", "{}", "--editor"), "edit {} TEXT"), (("merge", "{}", "{}"), "--text TEXT")]
 )

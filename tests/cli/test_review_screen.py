@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -82,13 +83,22 @@ def test_edit_accepts_other_words(press: Press, store: MemoryStore, monkeypatch:
     assert len(waiting(store)) == 2
 
 
-def test_refused_words_do_not_end_the_review(
-    press: Press, store: MemoryStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_refused_words_do_not_end_the_review_and_are_kept_in_a_file(
+    press: Press,
+    store: MemoryStore,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setattr(click, "edit", lambda text: "word " * 30_000)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     done = press("e", "j", "a", "q")
     assert (len(done.accepted), len(waiting(store))) == (1, 2)
-    assert "at most 100000" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "at most 100000" in said
+    (kept,) = tmp_path.glob("opencode-memory-*.md")
+    assert f"your text is in {kept}" in said
+    assert kept.read_text() == "word " * 30_000
 
 
 def test_undo_of_an_accepted_replacement_restores_both(press: Press, store: MemoryStore) -> None:

@@ -92,7 +92,9 @@ def change(run: Invocation, request: EditRequest) -> None:
         if request.in_editor:
             shown = store.get(request.id).content
             changes["content"] = _edit_text(request.id, shown)
-            if store.get(request.id).content != shown:
+            with keep_if_refused(changes["content"]):
+                now = store.get(request.id).content
+            if now != shown:
                 raise _explain_conflict(request.id, changes["content"])
         with keep_if_refused(changes["content"] if request.in_editor else None):
             memory = store.edit(request.id, **changes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from opencode_memory.cli.context import Invocation
+from opencode_memory.cli.editor import keep_if_refused
 from opencode_memory.cli.memories import format_facts
 from opencode_memory.cli.output import bold, dim
 from opencode_memory.errors import ConflictError, InvalidInputError, NotFoundError
@@ -81,7 +82,7 @@ def decide_each(
             try:
                 said = _decide(writes, memory, key, done)
             except (ConflictError, InvalidInputError, NotFoundError) as error:
-                said = f"{error}. {_KEYS}"
+                said = f"{error}{f'; {error.hint}' if error.hint else ''}. {_KEYS}"
                 _read_again(store, left, place)
             if said:
                 continue
@@ -106,7 +107,8 @@ def _decide(store: MemoryStore, memory: Memory, key: str, done: Decisions) -> st
         text = click.edit(memory.content)
         if text is None or not text.strip():
             return f"Not changed. {_KEYS}"
-        done.accepted.append(accept(store, memory, text.strip()).id)
+        with keep_if_refused(text):
+            done.accepted.append(accept(store, memory, text.strip()).id)
     return ""
 
 
