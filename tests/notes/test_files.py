@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -119,6 +120,14 @@ def test_fifo_is_no_note_and_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(fifo)
     with pytest.raises(ValueError, match="neither a file nor a folder"):
         read_note(fifo)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the open files of a process here")
+def test_folder_in_place_of_a_note_is_closed_again(tmp_path: Path) -> None:
+    with pytest.raises((ValueError, OSError)):
+        read_note(tmp_path)
+    links = [entry.readlink() for entry in [*Path("/proc/self/fd").iterdir()] if entry.is_symlink()]
+    assert tmp_path not in links
 
 
 def test_unreadable_note_raises_with_a_reason(tmp_path: Path) -> None:

@@ -52,10 +52,16 @@ def read_note(file: Path) -> str:
         OSError: The file cannot be read.
     """
     # Reading a FIFO would block, also one that takes the place of a note after the folder was scanned.
-    with os.fdopen(system().open(file, os.O_RDONLY | WITHOUT_WAITING), "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise ValueError("neither a file nor a folder")
-        data = stream.read(SIZE_LIMIT + 1)
+    descriptor = system().open(file, os.O_RDONLY | WITHOUT_WAITING)
+    try:
+        # A folder may take its place as well, and ``fdopen`` would leave that open.
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise ValueError("a folder" if stat.S_ISDIR(mode) else "neither a file nor a folder")
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
+            data = stream.read(SIZE_LIMIT + 1)
+    finally:
+        os.close(descriptor)
     if len(data) > SIZE_LIMIT:
         raise ValueError(f"larger than {SIZE_LIMIT // 1024 // 1024} MiB")
     if b"\0" in data:
