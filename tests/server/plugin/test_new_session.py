@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from pathlib import Path
 from typing import Any
@@ -132,3 +133,20 @@ def test_session_that_cannot_be_learned_from_does_not_stop_the_others(
     assert active(world) == {NOW}
     monkeypatch.undo()
     assert "Bertha" in plugin.shown("msg_9", "hello", session="ses_4")
+
+
+def test_session_whose_folder_cannot_be_reached_any_more_does_not_stop_the_others(
+    world: World, plugin: Plugin, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = world.repository("bees")
+    known(world, BEFORE, "decision", trust="user")
+    plugin.happens(*turn(gone, "We decided to name the crane Bertha.", session="ses_b"), *turn(folder))
+    usual = Path.is_dir
+
+    def is_dir(path: Path, **more: Any) -> bool:
+        if path == gone:
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+        return usual(path, **more)
+
+    monkeypatch.setattr(Path, "is_dir", is_dir)
+    assert NOW in plugin.shown("msg_9", "hello", session="ses_2")

@@ -154,7 +154,8 @@ class LiveLearning:
         """Let an idle session rest, unless that fails; its job tries again when it is due."""
         try:
             return self._rest_idle(job, project, at_ms)
-        except OpencodeMemoryError as error:
+        except (OpencodeMemoryError, OSError) as error:
+            # For example, its folder is on a server that cannot be reached.
             _log.warning("nothing was learned yet from session %s: %s", job.subject, error)
             return False
 
