@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import cast
@@ -65,10 +66,17 @@ def loop(program: str | None = "/bin/opencode", **more: object) -> Loop:
     return Loop(**values)  # type: ignore[arg-type]
 
 
-def test_opencode_in_a_folder_without_a_project_prevents_no_loop() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidInputError("folder: the path is not UTF-8, so it has no project", field="folder"),
+        OSError(errno.ENOTCONN, "Transport endpoint is not connected"),
+    ],
+)
+def test_opencode_in_a_folder_without_a_project_prevents_no_loop(error: Exception) -> None:
     def find_project(folder: str) -> str:
         if folder == "/strange":
-            raise InvalidInputError("folder: the path is not UTF-8, so it has no project", field="folder")
+            raise error
         return "shop"
 
     hosts = Hosts(find_project, cast("OwnHost", FakeOwn()))

@@ -133,8 +133,8 @@ class Hosts:
         """Return whether the folder of an OpenCode belongs to a project."""
         try:
             return self._project_of(str(host.folder)) == project
-        except InvalidInputError:
-            # Its path is not UTF-8, so it has no project. The loops of the others go on.
+        except (InvalidInputError, OSError):
+            # Its path is not UTF-8, so it has no project, or it cannot be reached. The loops of the others go on.
             return False
 
 
