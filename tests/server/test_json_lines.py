@@ -16,7 +16,14 @@ from support.mcp_http import LATEST, Wire
 
 SEPARATORS = "a\u2028b\u2029c\x85d"
 CALL = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "memory_status", "arguments": {}}}
-BAD_IDS = {"NaN": "not an integer", "1.5": "not an integer", "{}": "an object", "[1]": "an array", "true": "a boolean"}
+BAD_IDS = {
+    "NaN": "not an integer",
+    "1.5": "not an integer",
+    "7.0": "an integer with a decimal point or an exponent",
+    "{}": "an object",
+    "[1]": "an array",
+    "true": "a boolean",
+}
 
 
 def encode_call(id: str) -> str:

@@ -47,8 +47,10 @@ def refuse_id(request: dict[str, Any]) -> dict[str, Any] | None:
     if id_ is None and str(request["method"]).startswith(_NOTIFICATION):
         return None
     kind = _KINDS.get(type(id_))
-    if kind is None or (isinstance(id_, float) and id_.is_integer()):
+    if kind is None:
         return None
+    if isinstance(id_, float) and id_.is_integer():
+        kind = "an integer with a decimal point or an exponent"
     return build_refusal(INVALID_REQUEST, f"id: must be a string or an integer, not {kind}")
 
 
