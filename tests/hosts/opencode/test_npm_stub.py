@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opencode_memory.hosts.opencode.setup.npm_stub import NPM_FILES, Stub, check_stub, explain_wait, imported_packages
+from opencode_memory.hosts.opencode.setup.terminal import choose_terminal_file
 
 PLUGIN = "@opencode-ai/plugin"
 
@@ -136,3 +138,14 @@ def test_a_stub_is_wrong_once_something_needs_a_package(tmp_path: Path) -> None:
 def test_a_large_file_is_read_in_a_moment(tmp_path: Path) -> None:
     folder = write(tmp_path / "opencode", {"plugin/large.js": "import a\n" * 200_000})
     assert list(imported_packages(folder)) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFO")
+def test_fifo_of_a_stranger_is_not_waited_for(tmp_path: Path) -> None:
+    folder = write(tmp_path / "opencode", {"plugin/own.ts": "export {}"}, modules=True)
+    for name in ("package.json", "package-lock.json", "plugin/theirs.ts", "tui.json"):
+        os.mkfifo(folder / name)
+    assert list(imported_packages(folder)) == []
+    assert check_stub(folder) is Stub.NOT_OURS
+    assert explain_wait(folder) == f"package-lock.json does not list {PLUGIN}"
+    assert choose_terminal_file(folder) == folder / "tui.jsonc"

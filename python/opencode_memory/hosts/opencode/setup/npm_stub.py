@@ -136,7 +136,8 @@ def imported_packages(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield the files in a configuration folder that import an npm package, with the package's name."""
     for kind in _CODE:
         try:
-            files = sorted(file for file in (folder / kind).iterdir() if file.suffix in _SUFFIXES)
+            # A project may come from a stranger's archive. Opening a FIFO among its files would block.
+            files = sorted(file for file in (folder / kind).iterdir() if file.suffix in _SUFFIXES and file.is_file())
         except OSError:
             continue
         for file in files:
@@ -150,9 +151,9 @@ def imported_packages(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """Read a JSON object from a file; empty if the file is missing or damaged."""
+    """Read a JSON object from a file; empty if the file is missing or damaged, or no regular file."""
     try:
-        read = json.loads(file.read_bytes())
+        read = json.loads(file.read_bytes()) if file.is_file() else None
     except (OSError, ValueError, RecursionError):
         return {}
     return read if isinstance(read, dict) else {}
@@ -183,7 +184,7 @@ def _is_there(path: Path) -> bool:
 
 def _is_stub(file: Path, text: str) -> bool:
     try:
-        return not file.is_symlink() and file.read_bytes() == text.encode()
+        return not file.is_symlink() and file.is_file() and file.read_bytes() == text.encode()
     except OSError:
         return False
 

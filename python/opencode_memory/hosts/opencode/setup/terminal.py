@@ -25,7 +25,8 @@ def choose_terminal_file(folder: Path) -> Path | None:
     text = render_terminal(folder)
     for name in NAMES:
         try:
-            if (folder / name).read_text(encoding="utf-8") == text:
+            # Opening a FIFO would block.
+            if (folder / name).is_file() and (folder / name).read_text(encoding="utf-8") == text:
                 return folder / name
         except (OSError, UnicodeDecodeError):
             continue
