@@ -12,58 +12,78 @@ from typing import Final
 _MOST_WORDS: Final = 16
 """Words of a remark. A longer sentence is a statement."""
 _STOP: Final = r"(?=\W*$|\s*[,.;:!?()–—-])"
-_ALONE: Final = (
-    rf"(?:{_STOP}|(?=\s+(?:please|pls|plz|then|now|too|again|for|from|and|but|because|since|as|it|i|we|you|they|was|is|one|"
-    r"all|completely|entirely|altogether|actually|sorry|thanks|instead|after|until|not)\b))"
+_BEHIND: Final = (
+    r"please|pls|plz|then|now|too|again|for|from|and|but|because|since|as|was|is|all|completely|entirely|altogether|actually|"
+    r"sorry|thanks|instead|after|until|not"
 )
+_ALONE: Final = rf"(?:{_STOP}|(?=\s+(?:{_BEHIND}|it|i|we|you|they)\b))"
 """What stands behind a pronoun that is no article: not "warning", as in "this warning"."""
+_CLOSES: Final = (
+    rf"(?:{_STOP}|(?=\s+(?:{_BEHIND}|i (?:said|asked|wrote|mentioned|was|misspoke|made|mixed|meant)|it(?:'s| is| was) (?:a |not |"
+    r"wrong|nonsense|rubbish))\b))"
+)
+"""The same behind "that", which also begins a clause: "ignore that it fails"."""
 _WHICH: Final = r"(?:(?:very |whole |entire )?(?:last|previous|earlier|first|second|other|above) )?"
 _RULE: Final = rf"{_WHICH}(?:message|instruction|order|rule|directive|convention|statement|sentence|request|wish)s?\b"
-_SAID: Final = rf"(?:{_RULE}|{_WHICH}(?:one|msg|remark|idea|suggestion|thought|question|part|bit)s?\b)"
+_SAID: Final = rf"(?:{_RULE}|{_WHICH}(?:one|msg|remark|idea|thought|part|bit)s?\b)"
 """Words for something said, as in "that last message"."""
-_LAST_SAID: Final = rf"(?:last|previous|earlier) {_SAID}"
-_THAT: Final = rf"(?:(?:that|this) {_SAID}|(?:that|this){_ALONE}|my {_SAID}|(?:my|the) last{_STOP}|the {_LAST_SAID})"
+_MINE: Final = rf"my (?:{_SAID}|{_WHICH}(?:suggestion|question)s?\b)"
+"""The agent and its tools make suggestions and ask questions as well."""
+_LAST: Final = r"(?:last|previous|earlier)"
+_THAT: Final = rf"(?:(?:(?:that|this) {_SAID}|{_MINE}|the {_LAST} {_SAID})(?! from\b){_ALONE}|that{_CLOSES}|this{_ALONE}|(?:my|the) last{_STOP})"
 _IT: Final = rf"it{_ALONE}"
 _WHAT_I_SAID: Final = r"(?:that |what |anything |everything |all )?i (?:just |have |ever )*(?:said|wrote|told you)\b"
 _NOT: Final = r"(?<!don't )(?<!dont )(?<!not )(?<!never )"
-_NO: Final = (
-    rf"no+(?:{_STOP}|(?=\s+(?:wait|no|nope|i|we|you|it|that|this|let|please|pls|don't|do|never|always|use|from|leave|keep|not|"
+_ANSWERS: Final = (
+    rf"(?:{_STOP}|(?=\s+(?:wait|no|nope|i|we|you|it|that|this|let|please|pls|don't|do|never|always|use|from|leave|keep|not|"
     r"the|actually|sorry|scratch|forget)\b))"
 )
+_NO: Final = rf"no+{_ANSWERS}"
 """A "no" that answers, instead of one before a noun."""
 _WRONG: Final = (
     r"(?:(?:completely |totally |just |all |simply )?(?:wrong|nonsense|rubbish|a mistake|an error|a joke|not right|not true|"
     r"incorrect|premature|too (?:quick|early)))"
 )
-_DROP: Final = r"(?:ignore|forget|drop|disregard|scrap|scratch|cancel|undo)"
+_DROP: Final = r"(?:ignore|forget|disregard|scrap|scratch)"
+"""What is done to words. "That's wrong, undo it" is about an edit."""
+_IN_MEMORY: Final = r"(?:in|to|into|as) (?:(?:your|the|my|a) )?(?:memory|memories|rule|directive|convention)"
+_SORRY: Final = r"(?:oops|ups|sorry|oh|ah|argh|my bad)"
+_ELSEWHERE: Final = r"(?:chat|window|project|repo|session|tab)"
 _FORMS: Final = (
     rf"(?:scratch|strike|cancel|belay|ignore|disregard) {_THAT}",
     # "Undo that" may be about an edit.
-    rf"(?:undo|revoke|retract|withdraw) (?:that|this|my|the(?= last| previous| earlier)) {_RULE}",
+    rf"(?:undo|revoke|retract|withdraw) (?:that|this|my|the(?= last| previous| earlier)) {_RULE}(?! from\b){_ALONE}",
     rf"(?:ignore|disregard|forget) {_WHAT_I_SAID}",
+    # At the beginning of a sentence, these words name an earlier statement.
+    rf"(?<=, )(?:ignore|disregard|forget) (?:that|this|my) {_RULE} (?:about|on|for)",
     rf"ignore me{_ALONE}",
     rf"disregard{_STOP}",
     rf"scratch {_IT}",
     rf"{_NOT}forget (?:about )?(?:{_THAT}|{_IT})",
     rf"(?:never ?mind|nvm)(?:{_STOP}| (?:{_THAT}|{_IT}|{_WHAT_I_SAID})|{_ALONE})",
-    rf"(?:do not|don'?t|no need to) (?:remember|memori[sz]e|record|save|store|learn|keep) (?:{_THAT}|{_IT})",
+    rf"(?:do not|don'?t|no need to) (?:remember|memori[sz]e|learn) (?:{_THAT}|{_IT})",
+    # "Don't store it" may be about a value in a program.
+    rf"(?:do not|don'?t|no need to) (?:record|save|store|keep) (?:that|this|it) {_IN_MEMORY}\b",
     r"on second thoughts?(?!,? (?:also|and)\b)",
     rf"let'?s not (?:do (?:that|this|it)\b)?(?: then)?,? ?after all{_STOP}",
     rf"(?:that|this|it)(?:'s| is| was) {_WRONG},? (?:so |please |just |let'?s |sorry,? )*{_DROP} (?:it|that|this){_ALONE}",
     rf"(?:that|this|it) was {_WRONG},? (?:sorry|my bad|my fault){_STOP}",
-    rf"(?:my|that|the) {_LAST_SAID} (?:is|was) {_WRONG}",
-    rf"i (?:did not|didn'?t) mean (?:that|this){_ALONE}",
+    rf"(?:{_MINE}|(?:that|the) {_LAST} (?:instruction|order|rule|directive|convention)) (?:is|was) {_WRONG}",
+    rf"i (?:did not|didn'?t) mean (?:that|this){_STOP}",
     rf"i (?:spoke too soon|misspoke){_STOP}",
-    rf"wrong (?:chat|window|project|repo|session|tab|terminal){_STOP}",
-    r"(?:meant|intended) for (?:another|a different|the other) (?:chat|window|project|repo|session|tab)",
-    r"(?:just |only )?(?:kidding|joking)|jk",
+    # "It opens the wrong window" and "you cloned the wrong repo" are complaints.
+    rf"^(?:{_SORRY},? )*wrong (?:chat|session|terminal){_STOP}",
+    rf"^(?:{_SORRY},? )+wrong {_ELSEWHERE}{_STOP}",
+    rf"^wrong {_ELSEWHERE},? (?:sorry|(?:please )?(?:ignore|disregard)|never ?mind){_STOP}",
+    rf"(?:^(?:{_SORRY},? )*|(?:that|this|it|message) was )(?:meant|intended) for (?:another|a different|the other) {_ELSEWHERE}{_STOP}",
+    rf"(?:^|(?:just|only|i'm|i am|i was) )(?:kidding|joking){_STOP}|jk{_STOP}|^jk",
     r"i take (?:it|that) back(?! to\b)",
     r"i mixed (?:it|that|this) up",
-    rf"i was wrong(?:{_STOP}|(?= (?:about|there|sorry|and|it|i|the)\b))",
+    rf"i was wrong(?:{_STOP}|(?= (?:there|sorry|and|it|i|the)\b)| about\b)",
     rf"my mistake{_STOP}",
-    rf"no wait(?! for| until| till)|wait,? {_NO}|(?:actually|hold on|hmm),? {_NO}|hold on,? that{_ALONE}|actually,? nope",
-    r"actually,? (?:wait(?! for| until| till)|scratch|forget|hold)",
-    rf"that was a joke|not really{_STOP}|oh wait|nah forget|don'?t actually",
+    rf"no wait{_ANSWERS}|wait,? {_NO}|(?:actually|hold on|hmm),? {_NO}|hold on,? that{_ALONE}|actually,? nope",
+    rf"actually,? (?:wait(?! for| until| till)|hold(?: on| that)?{_STOP})",
+    rf"that was a joke|not really{_STOP}|oh wait|don'?t actually(?: do (?:{_THAT}|{_IT})|{_STOP})",
     r"let me (?:rethink|think about) (?:that|it|this)",
 )
 _TAKEN_BACK: Final = re.compile(rf"\b(?:{'|'.join(_FORMS)})(?!\w)", re.IGNORECASE)
