@@ -128,10 +128,23 @@ def test_only_the_named_statement_of_the_message_before_is_retracted(store: Memo
     assert [memory.content for memory in say(store, rules, FORGET)] == ["Never force push to main."]
 
 
-def test_statement_that_the_message_before_does_not_make_is_meant_in_the_store(store: MemoryStore) -> None:
+@pytest.mark.parametrize(
+    "text", [FORGET, "Forget what I said about pnpm.", "Ignore what I said about pnpm.", "I was wrong about pnpm."]
+)
+def test_statement_that_the_message_before_does_not_make_is_meant_in_the_store(store: MemoryStore, text: str) -> None:
     store.remember(PNPM, category="convention")
-    said = say(store, "Never force push to main.", "Forget the rule about pnpm.")
-    assert [memory.content for memory in said] == ["Never force push to main.", FORGET]
+    said = say(store, "Never force push to main.", text)
+    assert [memory.content for memory in said] == ["Never force push to main.", text]
+    assert quotes(store) == {PNPM: text}
+
+
+@pytest.mark.parametrize(
+    "text", ["I was wrong about that.", "Forget what I said about that.", "Forget what I said about it."]
+)
+def test_pronoun_means_all_statements_of_the_message_before(store: MemoryStore, text: str) -> None:
+    rules = "From now on use pnpm, never npm. Never force push to main."
+    assert say(store, rules, text) == []
+    assert say(store, f"Never force push to main. {text}", at=NOW_MS + 9_000) == []
 
 
 @pytest.mark.parametrize("pages", [1, 3])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from opencode_memory._core import terms
 from opencode_memory.learning.extraction import exclusions
 from opencode_memory.learning.extraction.authored_text import QUOTE
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
@@ -218,7 +219,8 @@ def _find_withdrawn(sentence: Sentence) -> Candidate | None:
     is_said = not (sentence.is_question or exclusions.is_hypothetical_or_reported(sentence))
     subject = find_withdrawal(sentence.core) if is_said and QUOTE not in sentence.text else None
     said = None if subject is None else word(sentence.core, "")
-    if subject is None or said is None:
+    # "I was wrong about that" names no subject.
+    if subject is None or said is None or not terms(subject)[0]:
         return None
     return Candidate(
         category=Category.EVENT,

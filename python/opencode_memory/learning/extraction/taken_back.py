@@ -32,7 +32,11 @@ _MINE: Final = rf"my (?:{_SAID}|{_WHICH}(?:suggestion|question)s?\b)"
 _LAST: Final = r"(?:last|previous|earlier)"
 _THAT: Final = rf"(?:(?:(?:that|this) {_SAID}|{_MINE}|the {_LAST} {_SAID})(?! from\b){_ALONE}|that{_CLOSES}|this{_ALONE}|(?:my|the) last{_STOP})"
 _IT: Final = rf"it{_ALONE}"
-_WHAT_I_SAID: Final = r"(?:that |what |anything |everything |all )?i (?:just |have |ever )*(?:said|wrote|told you)\b"
+_NAMED: Final = rf"(?: \w+)? (?:about|on|regarding|concerning) (?!(?:that|this|it|them){_STOP})"
+"""What names the subject of the statement that is meant, which may be an earlier one."""
+_WHAT_I_SAID: Final = (
+    rf"(?:that |what |anything |everything |all )?i (?:just |have |ever )*(?:said|wrote|told you)\b(?!{_NAMED})"
+)
 _NOT: Final = r"(?<!don't )(?<!dont )(?<!not )(?<!never )"
 _ANSWERS: Final = (
     rf"(?:{_STOP}|(?=\s+(?:wait|no|nope|i|we|you|it|that|this|let|please|pls|don't|do|never|always|use|from|leave|keep|not|"
@@ -79,7 +83,7 @@ _FORMS: Final = (
     rf"(?:^|(?:just|only|i'm|i am|i was) )(?:kidding|joking){_STOP}|jk{_STOP}|^jk",
     r"i take (?:it|that) back(?! to\b)",
     r"i mixed (?:it|that|this) up",
-    rf"i was wrong(?:{_STOP}|(?= (?:there|sorry|and|it|i|the)\b)| about\b)",
+    rf"i was wrong(?:{_STOP}|(?= (?:there|sorry|and|it|i|the)\b)| about (?:that|this|it){_ALONE})",
     rf"my mistake{_STOP}",
     rf"no wait{_ANSWERS}|wait,? {_NO}|(?:actually|hold on|hmm),? {_NO}|hold on,? that{_ALONE}|actually,? nope",
     rf"actually,? (?:wait(?! for| until| till)|hold(?: on| that)?{_STOP})",

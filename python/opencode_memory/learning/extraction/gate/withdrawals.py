@@ -54,7 +54,7 @@ _FORMS: Final = tuple(
     for form in (
         rf"{_START}{_FORGET} {_OURS} (?:[\w-]+ )?{_NOUN} {_ABOUT} (?P<what>.+?){_END}",
         rf"{_START}{_FORGET} {_OURS} {_SUBJECT} {_NOUN}(?:[,;:(].*|{_END})",
-        rf"{_START}{_FORGET} {_SAID} (?:about|on|regarding) (?P<what>.+?){_END}",
+        rf"{_START}(?:{_FORGET}|ignore) {_SAID} (?:about|on|regarding) (?P<what>.+?){_END}",
         rf"{_START}{_FORGET} everything about (?P<what>.+?){_END}",
         # Without a word of duration, these may be about a rule in a file, or for once.
         rf"{_START}{_DROP} {_OURS} (?:[\w-]+ )?{_NOUN} {_ABOUT} (?P<what>.+?){_FOR_GOOD}[.!]*$",
