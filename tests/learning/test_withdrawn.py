@@ -147,6 +147,13 @@ def test_pronoun_means_all_statements_of_the_message_before(store: MemoryStore, 
     assert say(store, f"Never force push to main. {text}", at=NOW_MS + 9_000) == []
 
 
+def test_word_that_also_names_work_of_the_agent_retracts_nothing(store: MemoryStore) -> None:
+    rule, text = "Always run axe on modals before you commit.", "The part with modals is wrong, they never close."
+    assert [memory.content for memory in say(store, rule, text)] == [rule, text]
+    other = "Always run lighthouse on modals before you commit."
+    assert other in [memory.content for memory in say(store, f"{other} {text}", at=NOW_MS + 9_000)]
+
+
 @pytest.mark.parametrize("pages", [1, 3])
 def test_statement_some_messages_before_is_quoted(store: MemoryStore, pages: int) -> None:
     texts = ["From now on use pnpm, never npm.", "Please fix the failing test.", "Forget what I said about pnpm."]

@@ -21,7 +21,7 @@ from opencode_memory.learning.extraction.corrections import find_correction
 from opencode_memory.learning.extraction.gate.judge import judge
 from opencode_memory.learning.extraction.gate.language import is_english
 from opencode_memory.learning.extraction.gate.verdict import Verdict
-from opencode_memory.learning.extraction.gate.withdrawals import find_withdrawal
+from opencode_memory.learning.extraction.gate.withdrawals import find_withdrawal, is_about_own_words
 from opencode_memory.learning.extraction.gate.wording import word
 from opencode_memory.learning.extraction.languages.cues import ENGLISH, MEASURED, Cues
 from opencode_memory.learning.extraction.languages.lasting_statements import find_lasting_statements
@@ -119,7 +119,7 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
         if withdrawn is None and remark.statement is None:
             retracted.add(sentence.number)
             continue
-        if withdrawn is not None:
+        if withdrawn is not None and is_about_own_words(sentence.core):
             found = [finding for finding in found if not withdrawn.may_withdraw(finding.candidate.content)]
         before_it, found = found, _add(found, remark.statement or sentence, sentences, before.action)
         if withdrawn is not None and found == before_it:
@@ -150,7 +150,8 @@ def list_retracted(message: str, said: Sequence[Candidate]) -> list[Candidate]:
         said: The statements of the message before.
     """
     for sentence in split_sentences(message[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]:
-        if (withdrawn := _find_withdrawn(sentence)) is not None:
+        # "The part about modals is wrong" may be about the agent's work. It is quoted below the statement.
+        if (withdrawn := _find_withdrawn(sentence)) is not None and is_about_own_words(sentence.core):
             named = [candidate for candidate in said if withdrawn.may_withdraw(candidate.content)]
             if named:
                 return named

@@ -49,6 +49,7 @@ _LEARNED: Final = (
 )
 _IGNORE_IT: Final = rf"(?:ignore|forget|disregard|scrap) (?:my {_WORD}|what i {_SAY})\b"
 _MY_FAULT: Final = r"(?:i was wrong|i(?:'ve| have)? changed my mind)\b"
+_WRONG_THING: Final = rf"{_START}(?:the|that|this) {_THING} (?:about|with|on) {_SUBJECT} {_WRONG}{_AND_SO}"
 _FORMS: Final = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -66,13 +67,14 @@ _FORMS: Final = tuple(
         rf"{_START}(?:the|that|my|our) {_IN_TOOL}{_SUBJECT} {_NOUN} {_VOID}{_END}",
         rf"{_START}(?:the|that|our) {_IN_TOOL}{_SUBJECT} (?:freeze|embargo|ban) is over{_END}",
         rf"{_START}(?:what i(?:'ve| have)? {_SAY}|my {_WORD}) {_OF} {_SUBJECT} {_WRONG}{_AND_SO}",
-        rf"{_START}(?:the|that|this) {_THING} (?:about|with|on) {_SUBJECT} {_WRONG}{_AND_SO}",
         rf"{_START}(?:the|that) {_SUBJECT} {_THING} (?:that )?i {_SAY}(?: about)? {_WRONG}{_AND_SO}",
         rf"{_START}i(?:'ve| have)? changed my mind {_OF} {_SUBJECT}{_AND_SO}",
         rf"{_START}i was wrong (?:about|on) {_SUBJECT}{_AND_SO}",
         rf"^(?:about|regarding|concerning|as for|re|wrt) {_SUBJECT}[,:] (?:please )?(?:{_IGNORE_IT}|{_MY_FAULT}).*",
+        _WRONG_THING,
     )
 )
+_OF_ANYBODY: Final = re.compile(_WRONG_THING, re.IGNORECASE)
 _DETAIL: Final = re.compile(r"[,;:(].*|\s+(?:because|since|as|it|we|and|but|so|for now|for this)\b.*", re.IGNORECASE)
 """What follows the subject: a reason, or another sentence."""
 _ONCE: Final = re.compile(
@@ -97,3 +99,15 @@ def find_withdrawal(core: str) -> str | None:
         if (found := form.match(core)) is not None:
             return _DETAIL.sub("", found["what"]).strip(" \"'`.") or None
     return None
+
+
+def is_about_own_words(core: str) -> bool:
+    """Return whether a sentence that withdraws something can only be about words of the user.
+
+    >>> is_about_own_words("Forget the rule about modals."), is_about_own_words("The part about modals is wrong.")
+    (True, False)
+
+    Args:
+        core: The sentence without introductory words.
+    """
+    return not _OF_ANYBODY.match(core)
