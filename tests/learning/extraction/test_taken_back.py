@@ -117,6 +117,26 @@ def test_task_with_the_words_of_a_remark_takes_nothing_back(task: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "message",
+    [
+        "> Never mind, ignore that.\n\nWhy did you write that?",
+        "```\nnever mind, ignore that\n```\nWhy is this printed?",
+        '<file path="talk.txt">scratch that</file>\nRead this.',
+    ],
+    ids=["quoted", "code", "file"],
+)
+def test_remark_that_is_quoted_or_pasted_takes_nothing_back(message: str) -> None:
+    assert not is_retraction(message)
+    assert LEDGER in learn_texts(user(LEDGER), agent("ok"), user(message))
+
+
+def test_remark_before_pasted_text_takes_the_last_message_back() -> None:
+    pasted = "```\n" + "x = 1\n" * 100 + "```"
+    assert LEDGER not in learn_texts(user(LEDGER), agent("ok"), user(f"{pasted}\nscratch that"))
+    assert LEDGER not in learn_texts(user(LEDGER), agent("ok"), user(f"scratch that\n{pasted}"))
+
+
+@pytest.mark.parametrize(
     "order",
     ["From now on, ignore deprecation warnings.", "Disregard deprecated endpoints from now on."],
 )

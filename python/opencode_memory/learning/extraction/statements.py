@@ -13,7 +13,7 @@ from typing import Final
 
 from opencode_memory._core import terms
 from opencode_memory.learning.extraction import exclusions
-from opencode_memory.learning.extraction.authored_text import QUOTE
+from opencode_memory.learning.extraction.authored_text import QUOTE, extract_authored_text
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.choices import find_choice
 from opencode_memory.learning.extraction.clauses import cut_task, separate_announcements
@@ -133,13 +133,19 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
 
 def is_retraction(message: str) -> bool:
     """Return whether a message begins by retracting the one before it, for example "wait. no. forget it"."""
-    for sentence in split_sentences(message[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]:
+    for sentence in _split_opening(message):
         remark = read_remark(sentence)
         if remark.retracts_message or is_retraction_elsewhere(sentence.text):
             return True
         if len(sentence.text.split()) > _LONGEST_INTERJECTION and not says_wrong(sentence.text):
             return False
     return False
+
+
+def _split_opening(message: str) -> tuple[Sentence, ...]:
+    """Return the first sentences that the user typed. A quotation or a pasted line retracts nothing."""
+    typed = extract_authored_text(message).text.strip()
+    return split_sentences(typed[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]
 
 
 def list_retracted(message: str, said: Sequence[Candidate]) -> list[Candidate]:
@@ -149,7 +155,7 @@ def list_retracted(message: str, said: Sequence[Candidate]) -> list[Candidate]:
         message: The message.
         said: The statements of the message before.
     """
-    for sentence in split_sentences(message[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]:
+    for sentence in _split_opening(message):
         # "The part about modals is wrong" may be about the agent's work. It is quoted below the statement.
         if (withdrawn := _find_withdrawn(sentence)) is not None and is_about_own_words(sentence.core):
             named = [candidate for candidate in said if withdrawn.may_withdraw(candidate.content)]
