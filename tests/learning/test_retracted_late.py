@@ -27,6 +27,31 @@ def test_next_message_retracts_what_was_stored(store: MemoryStore) -> None:
     assert list_learned(store) == []
 
 
+@pytest.mark.parametrize("text", ["Never mind.", "Ignore my last message.", "wrong chat, sorry", "Forget what I said."])
+def test_other_remarks_about_the_own_words_retract_what_was_stored(store: MemoryStore, text: str) -> None:
+    say(store, user(LEDGER), agent("Fine."), of="1")
+    say(store, user(text), of="2", is_idle=False)
+    assert list_learned(store) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Oh wait, the tests also need Docker.",
+        "never mind, I found it",
+        "Not really, the button is still missing.",
+        "Hmm, no, it is still red.",
+        "Let me think about that.",
+    ],
+)
+def test_remark_about_the_work_retracts_only_what_is_not_stored(store: MemoryStore, text: str) -> None:
+    say(store, user(LEDGER), agent("Fine."), of="1")
+    say(store, user(text), of="2", is_idle=False)
+    assert list_learned(store) == [LEDGER]
+    process(store, OTHER, messages(user(RUFF), agent("Fine."), user(text), of="3"))
+    assert list_learned(store) == [LEDGER]
+
+
 def test_memory_that_the_retracted_one_replaced_is_active_again(store: MemoryStore) -> None:
     learn(store, user(SQLITE), of="ses_before")
     say(store, user(NOW), of="1")

@@ -135,10 +135,10 @@ def _release(state: SessionState, event: Event, message: str) -> tuple[SessionSt
     # If two candidates have the same topic, the later one wins.
     last = {candidate.topic: candidate for candidate in ready}
     ready = tuple(one for one in ready if one.topic is None or one is last[one.topic])
-    said = (*state.released, *(candidate for candidate in ready if candidate.is_persons))
+    said = tuple(candidate for candidate in ready if candidate.is_persons)
     if not isinstance(event, UserText):
-        return replace(state, pending=waiting, released=said), ready
-    gone = list_retracted(event.text, said)
+        return replace(state, pending=waiting, released=(*state.released, *said)), ready
+    gone = list_retracted(event.text, said, state.released)
     state = forget_statements(state, (candidate.content for candidate in gone))
     retracted = (*state.retracted, *((message, candidate) for candidate in gone))
     state = replace(state, pending=waiting, released=(), retracted=retracted)

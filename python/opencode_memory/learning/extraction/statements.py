@@ -7,12 +7,12 @@ the user says it in three sessions, or if it changes an active memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from opencode_memory._core import terms
-from opencode_memory.learning.extraction import exclusions
+from opencode_memory.learning.extraction import exclusions, taken_back
 from opencode_memory.learning.extraction.authored_text import QUOTE, extract_authored_text
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.choices import find_choice
@@ -31,7 +31,6 @@ from opencode_memory.learning.extraction.retractions import read_remark
 from opencode_memory.learning.extraction.scope import is_for_all_projects
 from opencode_memory.learning.extraction.sentences import Sentence, is_question, split_sentences
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
-from opencode_memory.learning.extraction.taken_back import says_wrong
 from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
 from opencode_memory.learning.extraction.weak_statements import find_weak_statements
 from opencode_memory.models import Category
@@ -133,13 +132,17 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
 
 def is_retraction(message: str) -> bool:
     """Return whether a message begins by retracting the one before it, for example "wait. no. forget it"."""
+    return any(_list_remarks(message))
+
+
+def _list_remarks(message: str) -> Iterator[str]:
+    """Yield the sentences with which a message begins that retract the message before it."""
     for sentence in _split_opening(message):
         remark = read_remark(sentence)
         if remark.retracts_message or is_retraction_elsewhere(sentence.text):
-            return True
-        if len(sentence.text.split()) > _LONGEST_INTERJECTION and not says_wrong(sentence.text):
-            return False
-    return False
+            yield sentence.text
+        elif len(sentence.text.split()) > _LONGEST_INTERJECTION and not taken_back.says_wrong(sentence.text):
+            return
 
 
 def _split_opening(message: str) -> tuple[Sentence, ...]:
@@ -148,20 +151,24 @@ def _split_opening(message: str) -> tuple[Sentence, ...]:
     return split_sentences(typed[:_RETRACTION_CHARS])[:_OPENING_SENTENCES]
 
 
-def list_retracted(message: str, said: Sequence[Candidate]) -> list[Candidate]:
+def list_retracted(message: str, said: Sequence[Candidate], stored: Sequence[Candidate] = ()) -> list[Candidate]:
     """Return which statements of the message before a message retracts: those that it names, or else all of them.
 
     Args:
         message: The message.
-        said: The statements of the message before.
+        said: The statements of the message before that are not stored yet.
+        stored: Those that are stored, because the user has said nothing for a while. "Oh wait, the tests need Docker" is
+            then about the work, so only a remark that must be about the user's own words retracts them.
     """
     for sentence in _split_opening(message):
         # "The part about modals is wrong" may be about the agent's work. It is quoted below the statement.
         if (withdrawn := _find_withdrawn(sentence)) is not None and is_about_own_words(sentence.core):
-            named = [candidate for candidate in said if withdrawn.may_withdraw(candidate.content)]
+            named = [candidate for candidate in (*stored, *said) if withdrawn.may_withdraw(candidate.content)]
             if named:
                 return named
-    return list(said) if is_retraction(message) else []
+    remarks = list(_list_remarks(message))
+    is_clear = any(taken_back.is_about_own_words(text) or is_retraction_elsewhere(text) for text in remarks)
+    return [*(stored if is_clear else ()), *(said if remarks else ())]
 
 
 def is_role_play(message: str, *, before: bool) -> bool:

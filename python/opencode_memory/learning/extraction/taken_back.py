@@ -53,23 +53,21 @@ _DROP: Final = r"(?:ignore|forget|disregard|scrap|scratch)"
 _IN_MEMORY: Final = r"(?:in|to|into|as) (?:(?:your|the|my|a) )?(?:memory|memories|rule|directive|convention)"
 _SORRY: Final = r"(?:oops|ups|sorry|oh|ah|argh|my bad)"
 _ELSEWHERE: Final = r"(?:chat|window|project|repo|session|tab)"
-_FORMS: Final = (
+_CLEAR: Final = (
     rf"(?:scratch|strike|cancel|belay|ignore|disregard) {_THAT}",
     # "Undo that" may be about an edit.
     rf"(?:undo|revoke|retract|withdraw) (?:that|this|my|the(?= last| previous| earlier)) {_RULE}(?! from\b){_ALONE}",
     rf"(?:ignore|disregard|forget) {_WHAT_I_SAID}",
     # At the beginning of a sentence, these words name an earlier statement.
     rf"(?<=, )(?:ignore|disregard|forget) (?:that|this|my) {_RULE} (?:about|on|for)",
-    rf"ignore me{_ALONE}",
     rf"disregard{_STOP}",
     rf"scratch {_IT}",
-    rf"{_NOT}forget (?:about )?(?:{_THAT}|{_IT})",
-    rf"(?:never ?mind|nvm)(?:{_STOP}| (?:{_THAT}|{_IT}|{_WHAT_I_SAID})|{_ALONE})",
+    rf"{_NOT}forget (?:about )?{_THAT}",
+    rf"(?:never ?mind|nvm) (?:{_THAT}|{_WHAT_I_SAID})",
+    rf"^(?:(?:{_SORRY}|ok|no),? )*(?:never ?mind|nvm|forget it)(?:,? (?:please|sorry|thanks))?\W*$",
     rf"(?:do not|don'?t|no need to) (?:remember|memori[sz]e|learn) (?:{_THAT}|{_IT})",
     # "Don't store it" may be about a value in a program.
     rf"(?:do not|don'?t|no need to) (?:record|save|store|keep) (?:that|this|it) {_IN_MEMORY}\b",
-    r"on second thoughts?(?!,? (?:also|and)\b)",
-    rf"let'?s not (?:do (?:that|this|it)\b)?(?: then)?,? ?after all{_STOP}",
     rf"(?:that|this|it)(?:'s| is| was) {_WRONG},? (?:so |please |just |let'?s |sorry,? )*{_DROP} (?:it|that|this){_ALONE}",
     rf"(?:that|this|it) was {_WRONG},? (?:sorry|my bad|my fault){_STOP}",
     rf"(?:{_MINE}|(?:that|the) {_LAST} (?:instruction|order|rule|directive|convention)) (?:is|was) {_WRONG}",
@@ -83,14 +81,26 @@ _FORMS: Final = (
     rf"(?:^|(?:just|only|i'm|i am|i was) )(?:kidding|joking){_STOP}|jk{_STOP}|^jk",
     r"i take (?:it|that) back(?! to\b)",
     r"i mixed (?:it|that|this) up",
-    rf"i was wrong(?:{_STOP}|(?= (?:there|sorry|and|it|i|the)\b)| about (?:that|this|it){_ALONE})",
+    rf"i was wrong about (?:that|this|it){_ALONE}",
+    "that was a joke",
+)
+"""Remarks about what the user has said."""
+_OF_THE_MOMENT: Final = (
+    rf"ignore me{_ALONE}",
+    rf"{_NOT}forget (?:about )?{_IT}",
+    rf"(?:never ?mind|nvm)(?:{_STOP}| {_IT}|{_ALONE})",
+    r"on second thoughts?(?!,? (?:also|and)\b)",
+    rf"let'?s not (?:do (?:that|this|it)\b)?(?: then)?,? ?after all{_STOP}",
+    rf"i was wrong(?:{_STOP}|(?= (?:there|sorry|and|it|i|the)\b))",
     rf"my mistake{_STOP}",
     rf"no wait{_ANSWERS}|wait,? {_NO}|(?:actually|hold on|hmm),? {_NO}|hold on,? that{_ALONE}|actually,? nope",
     rf"actually,? (?:wait(?! for| until| till)|hold(?: on| that)?{_STOP})",
-    rf"that was a joke|not really{_STOP}|oh wait|don'?t actually(?: do (?:{_THAT}|{_IT})|{_STOP})",
+    rf"not really{_STOP}|oh wait|don'?t actually(?: do (?:{_THAT}|{_IT})|{_STOP})",
     r"let me (?:rethink|think about) (?:that|it|this)",
 )
-_TAKEN_BACK: Final = re.compile(rf"\b(?:{'|'.join(_FORMS)})(?!\w)", re.IGNORECASE)
+"""Remarks that may also answer the agent, or be about the work: "never mind, I found it", "oh wait, the CI needs it, too"."""
+_CLEARLY: Final = re.compile(rf"\b(?:{'|'.join(_CLEAR)})(?!\w)", re.IGNORECASE)
+_TAKEN_BACK: Final = re.compile(rf"\b(?:{'|'.join((*_CLEAR, *_OF_THE_MOMENT))})(?!\w)", re.IGNORECASE)
 _SAYS_WRONG: Final = re.compile(
     rf"(?:(?:oh|sorry|hm+|no|wait|oops|ok),? )*(?:that|this|it)(?:'s| is| was) {_WRONG}(?:,? sorry)?\W*$", re.IGNORECASE
 )
@@ -105,6 +115,15 @@ def is_taken_back(text: str) -> bool:
     False
     """
     return bool(_TAKEN_BACK.search(text.replace("’", "'"))) and len(text.split()) <= _MOST_WORDS
+
+
+def is_about_own_words(text: str) -> bool:
+    """Return whether a remark that takes something back can only be about what the user has said.
+
+    >>> is_about_own_words("Ignore that."), is_about_own_words("Oh wait, the tests need Docker.")
+    (True, False)
+    """
+    return bool(_CLEARLY.search(text.replace("’", "'")))
 
 
 def says_wrong(text: str) -> bool:
