@@ -130,6 +130,13 @@ def test_remark_that_is_quoted_or_pasted_takes_nothing_back(message: str) -> Non
     assert LEDGER in learn_texts(user(LEDGER), agent("ok"), user(message))
 
 
+@pytest.mark.parametrize(
+    "text", ["Forget the last rule.", "Disregard my previous instruction.", "Forget my last order."]
+)
+def test_last_rule_names_the_statement_before(text: str) -> None:
+    assert LEDGER not in learn_texts(user(f"{LEDGER} {text}"))
+
+
 def test_remark_before_pasted_text_takes_the_last_message_back() -> None:
     pasted = "```\n" + "x = 1\n" * 100 + "```"
     assert LEDGER not in learn_texts(user(LEDGER), agent("ok"), user(f"{pasted}\nscratch that"))

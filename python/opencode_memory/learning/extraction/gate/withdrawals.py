@@ -77,6 +77,10 @@ _FORMS: Final = tuple(
 _OF_ANYBODY: Final = re.compile(_WRONG_THING, re.IGNORECASE)
 _DETAIL: Final = re.compile(r"[,;:(].*|\s+(?:because|since|as|it|we|and|but|so|for now|for this)\b.*", re.IGNORECASE)
 """What follows the subject: a reason, or another sentence."""
+_WHICH: Final = re.compile(
+    r"(?:(?:very|last|previous|earlier|old|new|first|second|other|above|whole|entire|same)\s*)+", re.IGNORECASE
+)
+"""What names no subject: "forget the last rule"."""
 _ONCE: Final = re.compile(
     r"\b(?:for now|for this|this (?:time|once|one)|today|tonight|just (?:this )?once|until|unless|except|only|if|when)\b",
     re.IGNORECASE,
@@ -97,7 +101,8 @@ def find_withdrawal(core: str) -> str | None:
         return None
     for form in _FORMS:
         if (found := form.match(core)) is not None:
-            return _DETAIL.sub("", found["what"]).strip(" \"'`.") or None
+            subject = _DETAIL.sub("", found["what"]).strip(" \"'`.")
+            return None if not subject or _WHICH.fullmatch(subject) else subject
     return None
 
 
