@@ -8,14 +8,23 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from opencode_memory.learning.extraction.gate.fragments import LATER, PLACE
+
 _ASK: Final = r"(?:can|could|would|will) you (?:(?:please|pls|kindly|also|just|always) )*"
 _ORDER: Final = re.compile(
     rf"^(?:(?:and|also|so|ok|please|pls),? )*{_ASK}(?:remember|memori[sz]e|note(?: down)?|keep in mind|bear in mind|make a (?:mental )?"
     r"note)(?:,? (?:please|pls),?)? (?:that (?!$|\W|time\b|day\b|one\b|when\b|thing\b)|(?=(?:we|all|every|each)\b))(?P<said>.+)",
     re.IGNORECASE,
 )
+_POINTS_BACK: Final = re.compile(
+    rf"^(?:(?:and|also|so|ok|please|pls),? )*{_ASK}(?:remember|memori[sz]e|note) (?:that|this|it)(?: down)?"
+    rf"(?:,? (?:please|pls|{LATER}))*\W*$",
+    re.IGNORECASE,
+)
+"""An order to remember the sentence before. "Can you remember that?" alone may ask whether the agent remembers a talk."""
+_LASTS: Final = re.compile(rf"\b(?:please|pls|kindly|always|{LATER})\b", re.IGNORECASE)
 _PLEASE: Final = re.compile(r"\b(?:please|pls|kindly)\b", re.IGNORECASE)
-_PLACE: Final = re.compile(r"^(?:in|into|on|at|to|for|under|as|with|down)(?: [\w./`-]+){0,3}\W*$", re.IGNORECASE)
+_IS_PLACE: Final = re.compile(PLACE, re.IGNORECASE)
 """The rest of "could you note that in the README?", which says nothing."""
 _SUPPOSED: Final = re.compile(r"\bif (?:i|we) (?:told|said|asked|were|had|did)\b", re.IGNORECASE)
 _TALK: Final = re.compile(
@@ -39,10 +48,12 @@ def is_polite_order(core: str) -> bool:
     Args:
         core: The sentence without introductory words.
     """
+    if _POINTS_BACK.match(core) and _LASTS.search(core):
+        return True
     order = _ORDER.match(core.replace("’", "'"))
     if order is None:
         return False
     said = order["said"]
-    if _TALK.match(said) or _PLACE.match(said) or _SUPPOSED.search(said):
+    if _TALK.match(said) or _IS_PLACE.fullmatch(said) or _SUPPOSED.search(said):
         return False
     return bool(_PLEASE.search(core)) or not _PAST.match(said)

@@ -205,7 +205,7 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
     if verdict is None:
         return found
     if verdict.refers_back:
-        if not number:
+        if not number or sentences[number - 1].is_question:
             return found
         found = [finding for finding in found if finding.number != number - 1]
         earlier = sentences[number - 1]

@@ -171,6 +171,42 @@ def test_polite_order_in_the_form_of_a_question_is_learned(order, end):
     assert learn_texts(user(f"{order} the API port is 9090{end}")) == ["The API port is 9090."]
 
 
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Please remember that for next time.",
+        "Remember this from now on.",
+        "Remember that in every session, please.",
+        "Please always remember that.",
+        "Can you remember that for all future sessions?",
+        "Could you please remember that?",
+        "Can you remember that, please?",
+        "Could you note that down for next time, please?",
+    ],
+)
+def test_order_to_remember_the_sentence_before_is_learned(order):
+    assert learn_texts(user(f"The API port is 9090. {order}")) == ["The API port is 9090."]
+    assert learn_texts(user(order)) == []
+
+
+@pytest.mark.parametrize("order", ["Please remember that.", "Could you please remember that?"])
+def test_question_before_an_order_to_remember_is_not_learned(order):
+    assert learn_texts(user(f"What is the API port? {order}")) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "On Fridays nobody deploys.",
+        "In this repo we use tabs.",
+        "For tests we use pytest.",
+        "At night staging is down.",
+    ],
+)
+def test_order_to_remember_what_begins_like_a_place_is_learned(said):
+    assert learn_texts(user(f"Please remember that {said[0].lower()}{said[1:]}")) == [said]
+
+
 def test_please_makes_an_order_about_the_past_clear():
     text = "Could you please remember that we renamed the service to biller?"
     assert learn_texts(user(text)) == ["We renamed the service to biller."]

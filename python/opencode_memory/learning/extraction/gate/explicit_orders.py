@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from opencode_memory.learning.extraction.gate.fragments import LATER, PLACE
 from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.learning.extraction.gate.work_at_hand import is_about_work_at_hand, is_complaint
 from opencode_memory.models import Category
@@ -25,8 +26,8 @@ _POINTS_BACK: Final = re.compile(
     rf"{_LEAD}(?:record|save|store|remember|note|add|keep|treat|take|make|put|write|set|document|persist|"
     r"log)\s+(?:this|that|it)(?: down)?(?: (?:fact|decision|rule|preference))?\b\s*(?:as|to|in|into|for|under|on|"
     rf"as part of)?\s*{_KEPT_IN}\b"
-    rf"|{_LEAD}(?:remember|memori[sz]e|don'?t forget|never forget|note) (?:this|that|it)(?: please| for (?:later|"
-    r"the future|next time))?\W*$"
+    rf"|{_LEAD}(?:always )?(?:remember|memori[sz]e|don'?t forget|never forget|note) (?:this|that|it)(?: down)?"
+    rf"(?:,? (?:please|pls|always|{LATER}))*\W*$"
     rf"|{_LEAD}(?:and |so )?keep (?:this|that|it) in mind\b|{_LEAD}make a (?:\w+ )?(?:note|rule) (?:of|about|"
     rf"out of|for) (?:this|that|it)\b|{_LEAD}(?:this|that) (?:is|should be|becomes) a (?:\w+ )?rule\b",
     re.IGNORECASE,
@@ -67,6 +68,7 @@ _REMINDS: Final = re.compile(
 _ORDERS: Final = re.compile(
     r"^(?:always|never|don'?t|do not|use|run|make|keep|write|put|ask|check|avoid|only|commit|add)\b", re.IGNORECASE
 )
+_IS_PLACE: Final = re.compile(PLACE, re.IGNORECASE)
 _LEAST_WORDS: Final = 3
 _CONFIDENCE: Final = 0.9
 RULE: Final = "ordered to remember"
@@ -108,6 +110,8 @@ def _judge_content(said: re.Match[str]) -> Verdict | None:
     groups = {name: text for name, text in said.groupdict().items() if text}
     text = next(iter(groups.values()))
     if len(text.split()) < _LEAST_WORDS or is_about_work_at_hand(text) or ("again" in groups and is_complaint(text)):
+        return None
+    if "said" in groups and _IS_PLACE.fullmatch(text):
         return None
     if "ruled" in groups and _ORDERS.match(text):
         category = Category.DIRECTIVE

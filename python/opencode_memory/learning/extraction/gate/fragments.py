@@ -35,3 +35,13 @@ ALL_PROJECTS: Final = (
     r"(?:of (?:mine|ours)|(?:that |which )?(?:i|we) (?:work on|have|own|maintain)))\b"
 )
 """Words by which the user wants something in all their projects."""
+LATER: Final = (
+    r"(?:from now on|(?:for|in) (?:later|good|(?:the |your )?(?:future|memory|next time)|(?:all |every |each |the |future |next )*"
+    r"sessions?))"
+)
+"""What stands behind "remember that" if it points back."""
+PLACE: Final = (
+    r"(?:in|into|on|at|to|for|from|under|as|with|down)(?: [\w./`-]+){0,2}(?: (?:sessions?|time|future|memory))?"
+    r"(?:,? (?:please|pls))?\W*"
+)
+"""What says nothing behind "remember that": "in the README". "On Fridays nobody deploys" does."""
