@@ -26,7 +26,17 @@ _LASTS: Final = re.compile(rf"\b(?:please|pls|kindly|always|{LATER})\b", re.IGNO
 _PLEASE: Final = re.compile(r"\b(?:please|pls|kindly)\b", re.IGNORECASE)
 _IS_PLACE: Final = re.compile(PLACE, re.IGNORECASE)
 """The rest of "could you note that in the README?", which says nothing."""
-_SUPPOSED: Final = re.compile(r"\bif (?:i|we) (?:told|said|asked|were|had|did)\b", re.IGNORECASE)
+_SUPPOSED: Final = re.compile(
+    r"\bif (?:i|we|you) (?:told|said|asked|were|had|did|(?!need|feed|seed)\w+ed)\b", re.IGNORECASE
+)
+_THING: Final = re.compile(
+    r"(?!(?:if|on|in|at|for|by|from|with|when|as|so|after|before|until)\b)(?:(?:all|every|each|of|the|my|our) )*"
+    r"(?:[\w-]+ ){1,2}(?:that |which )?(?:we|you|i|he|she|they)(?:'ve|'d| have| had| just)* \w+"
+    r"(?: (?:you|me|us|him|her|them))?(?: (?:to|of|on|with))?"
+    r"(?: (?:yesterday|today|earlier|before|about|so far|(?:last|in|with|for|on) \w+))*\W*",
+    re.IGNORECASE,
+)
+"""A noun in place of a statement: "that bug we fixed yesterday", "every file you changed"."""
 _TALK: Final = re.compile(
     r"^(?:we|i|you)(?:'d|'ve| had| have)? (?:\w+ )?(?:talked|spoke|spoken|discussed|said|told|mentioned|chatted|argued)\b",
     re.IGNORECASE,
@@ -54,6 +64,6 @@ def is_polite_order(core: str) -> bool:
     if order is None:
         return False
     said = order["said"]
-    if _TALK.match(said) or _IS_PLACE.fullmatch(said) or _SUPPOSED.search(said):
+    if _TALK.match(said) or _IS_PLACE.fullmatch(said) or _THING.fullmatch(said) or _SUPPOSED.search(said):
         return False
     return bool(_PLEASE.search(core)) or not _PAST.match(said)

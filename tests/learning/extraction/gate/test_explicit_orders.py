@@ -207,6 +207,18 @@ def test_order_to_remember_what_begins_like_a_place_is_learned(said):
     assert learn_texts(user(f"Please remember that {said[0].lower()}{said[1:]}")) == [said]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Every PR needs two reviews.",
+        "Each file you add needs a license header.",
+        "Tests we skip are listed in SKIPPED.md.",
+    ],
+)
+def test_statement_that_begins_with_a_noun_is_learned_from_a_polite_question(said):
+    assert learn_texts(user(f"Can you remember that {said[0].lower()}{said[1:-1]}?")) == [said]
+
+
 def test_please_makes_an_order_about_the_past_clear():
     text = "Could you please remember that we renamed the service to biller?"
     assert learn_texts(user(text)) == ["We renamed the service to biller."]
@@ -228,6 +240,12 @@ def test_please_makes_an_order_about_the_past_clear():
         "Can you remember that for me?",
         "Would you remember that we use pnpm if I told you?",
         "Can you recall that we deploy on Fridays?",
+        "Can you remember that bug we fixed yesterday?",
+        "Could you remember that config change you made earlier?",
+        "Can you remember that port I told you about?",
+        "Can you remember every file you changed?",
+        "Can you remember all the rules we agreed on?",
+        "Would you remember that if I closed the session?",
     ],
 )
 def test_question_about_the_past_is_no_order_to_remember(text):
