@@ -305,6 +305,14 @@ def test_statement_for_all_projects_is_global(code: str, said: str) -> None:
     assert found.is_global
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["请记住：我们所有的项目文件都使用 UTF-8 编码。", "うちの全てのプロジェクトファイルは常に UTF-8 を使ってください。"],
+)
+def test_statement_for_all_files_of_a_project_is_not_global(said: str) -> None:
+    assert not any(one.is_global for one in extract(said))
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_other_statements_are_of_the_project(code: str) -> None:
     found = [one for text in sentences(code, lasting=True) for one in extract(text)]

@@ -72,6 +72,7 @@ def test_global_rule_holds_in_all_projects():
         "In any project of mine, never commit to main.",
         "In every single project of mine, never commit to main.",
         "In all the projects I work on, never commit to main.",
+        "Remember that in every repo we maintain we use tabs.",
         "Never use tabs in any of my repos.",
         "Could you remember that I use tabs in every project that I own?",
     ],
@@ -91,6 +92,12 @@ def test_statement_for_all_projects_is_global(said):
         "Always run the tests in each project of the workspace.",
         "Always run the tests for any projects of a customer.",
         "Always check the licence in all of my team's projects.",
+        "Across all our codebase we always use tabs.",
+        "In all of our repo we always use tabs.",
+        "Always keep a backup in all of my project folders.",
+        "Remember that in every one of our project files we use tabs.",
+        "Remember that for each project we have a tsconfig in its folder.",
+        "Remember that in each repo we work on feature branches.",
     ],
 )
 def test_statement_for_one_project_is_not_global(said):

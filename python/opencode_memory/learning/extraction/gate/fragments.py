@@ -30,9 +30,13 @@ FROM_NOW: Final = (
 )
 EACH_TIME: Final = r"(?:every ?time|each time|whenever|any ?time)"
 _PROJECTS: Final = r"(?:projects?|repos?|repositor(?:y|ies)|code ?bases?)"
+_WORK_ON: Final = r"(?:i|we) (?:work on|have|own|maintain)\b"
 ALL_PROJECTS: Final = (
-    rf"(?:in|for|across) (?:all|every|each|any)(?: single)?(?:(?: one)?(?: of)? (?:my|our) {_PROJECTS}|(?: of)?(?: the)? {_PROJECTS} "
-    r"(?:of (?:mine|ours)|(?:that |which )?(?:i|we) (?:work on|have|own|maintain)))\b"
+    # "All our codebase" is one, and "my project folders" are none.
+    r"(?:in|for|across) (?:all|every|each|any)(?: single)?(?:(?: one)?(?: of)? (?:my|our) (?:projects|repos|repositories|code ?bases)"
+    rf"|(?: of)?(?: the)? {_PROJECTS} (?:of (?:mine|ours)|(?:that|which) {_WORK_ON}"
+    # "For each project we have a folder" may be about the projects of one repository.
+    rf"|{_WORK_ON}(?=\W*$|\s*[,.;:!?)]|\s+(?:i|we|you|use|always|never|please)\b)))\b"
 )
 """Words by which the user wants something in all their projects."""
 LATER: Final = (
