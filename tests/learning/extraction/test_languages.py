@@ -210,6 +210,12 @@ def test_order_to_remember_in_the_form_of_a_question_is_learned(code: str, order
         "你还记得我们使用 pnpm 吗？",
         "你能记住我们说了什么吗？",
         "本番のデータベースはPostgresだと覚えていますか？",
+        "你能记住上面的内容吗？",
+        "能记住之前的对话吗？",
+        "你能记住我们的对话吗？",
+        "さっきのエラーを覚えておいてもらえますか？",
+        "このエラーを覚えておいてくれますか？",
+        "Vous pouvez noter que les clés sont dans Vault.",
     ],
 )
 def test_question_for_what_the_agent_remembers_states_nothing(question: str) -> None:
@@ -307,7 +313,10 @@ def test_statement_for_all_projects_is_global(code: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     "said",
-    ["请记住：我们所有的项目文件都使用 UTF-8 编码。", "うちの全てのプロジェクトファイルは常に UTF-8 を使ってください。"],
+    [
+        "请记住：我们所有的项目文件都使用 UTF-8 编码。",
+        "うちの全てのプロジェクトファイルは常に UTF-8 を使ってください。",
+    ],
 )
 def test_statement_for_all_files_of_a_project_is_not_global(said: str) -> None:
     assert not any(one.is_global for one in extract(said))
