@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from opencode_memory.errors import StorageError
+from opencode_memory.hosts.opencode.contract import OWN_TITLE
 from opencode_memory.learning.extraction.events import SessionInfo
 from opencode_memory.learning.learner import Learner, LearningResult
 from opencode_memory.learning.switches import pause
-from support.bridge import PROJECT, Plugin, answered, began, idle, known, said, until
+from support.bridge import PROJECT, OpenCode, Plugin, answered, began, idle, known, said, until
 from support.mcp import Resident, World
 from support.stores import NOW_MS
 
@@ -70,6 +71,15 @@ def test_later_messages_and_continued_sessions_do_not_end_the_wait(world: World,
     plugin.shown("msg_9", "hello", session="ses_3", summary="Done.")
     plugin.shown("msg_ses_1", NOW, session="ses_1")
     assert active(world) == set()
+
+
+def test_session_of_opencode_memory_does_not_end_the_wait(world: World, server: Resident, folder: Path) -> None:
+    opencode = OpenCode(sessions={"ses_2": {"id": "ses_2", "title": f"{OWN_TITLE}digest"}})
+    with Plugin(server.url, folder, opencode=opencode) as plugin:
+        plugin.happens(*turn(folder))
+        plugin.shown("msg_9", "hello", session="ses_2")
+        assert active(world) == set()
+        assert NOW in plugin.shown("msg_9", "hello", session="ses_3")
 
 
 def test_statement_of_a_running_turn_waits(world: World, plugin: Plugin, folder: Path) -> None:

@@ -171,7 +171,7 @@ class Connection:
             self._digests.interrupt(self._pid)
         # The outcomes of earlier messages decide which memories the model already sees.
         await self.peer.wait_for_notifications("settled")
-        if len(asked.visible) == 1 and facts.parent is None and not asked.summary:
+        if len(asked.visible) == 1 and facts.parent is None and not facts.is_ours and not asked.summary:
             rest = partial(self._watch.rest_others, asked.session, str(context.folder), at=clock.now())
             await self._catch_up(rest, f"session {asked.session} begins")
         return await self._on_thread(partial(handlers.handle_messages, context, asked, facts))
