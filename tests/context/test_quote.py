@@ -155,8 +155,10 @@ def test_words_without_news_are_not_quoted(store: MemoryStore, said: str) -> Non
         f"{RULE} Above 50 euros they need Ann.",
         "Fix the refunds of vouchers, they go to the card.",
         "Add refunds of vouchers because accounting asks for them.",
+        "Replace the refunds of vouchers with credits.",
+        "Let's drop the refunds of vouchers.",
     ],
-    ids=["contrary", "more", "task and fact", "reason"],
+    ids=["contrary", "more", "task and fact", "reason", "replacement", "choice"],
 )
 def test_words_with_news_are_quoted(store: MemoryStore, said: str) -> None:
     store.remember(RULE, project="shop", category="directive")

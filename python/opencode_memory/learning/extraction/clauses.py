@@ -35,7 +35,8 @@ _TASK: Final = re.compile(
 _TELLS: Final = re.compile(
     r"n['’]t\b|\b(?:not|never|no|always|only|every|each|all|any|without|instead|because|since|as|so|due|must|should|has|have"
     r"|had|is|are|was|were|may|than|which|that|where|when|whenever|if|unless|until|before|after|from now on"
-    r"|let'?s (?:use|go with|stick|keep|have|call))\b|[:\d]",
+    r"|let'?s (?:use|go with|stick|keep|have|call|try|drop|switch|move to)|(?:replace|switch|migrate|convert|rename)\b.* (?:to|with|by))\b"
+    r"|[:\d]",
     re.IGNORECASE,
 )
 """Words of a task that may say more than what is to be done: a reason, a limit, a value, a rule or a choice."""
@@ -62,8 +63,8 @@ def is_only_task(sentence: str) -> bool:
 
     >>> is_only_task("add an endpoint for invoices"), is_only_task("fix the build, it needs -j1")
     (True, False)
-    >>> is_only_task("let's fix it"), is_only_task("let's use tabs")
-    (True, False)
+    >>> is_only_task("let's fix it"), is_only_task("let's use tabs"), is_only_task("replace Redis with Valkey")
+    (True, False, False)
     """
     clauses = [_LINK.sub("", clause.strip()) for clause in _BREAK.split(_POLITE_END.sub("", sentence))]
     is_short = len(sentence.split()) <= _MOST_WORDS_OF_TASK
