@@ -91,6 +91,17 @@ def test_undone_work_of_a_fork_is_not_told(store: MemoryStore) -> None:
     assert summaries(store)[OTHER.id] == "Goal: Use a tree instead.\nFiles: src/tree.py"
 
 
+def test_work_that_is_repeated_after_an_undo_of_copied_messages_is_told(store: MemoryStore) -> None:
+    copies = [replace(message, id=f"msg_b{message.id}") for message in TOLD]
+    own = messages(user("Use an index instead."), edit("src/index.py"), of="own")
+    process(store, OTHER, [*copies, *own], is_idle=False)
+    gone = tuple(one.id for one in (*copies, *own))
+    note_undone(store, OTHER.id, UndoneMessages(since=gone[0]), project="app")
+    note_undone(store, OTHER.id, UndoneMessages(removed=gone), project="app")
+    process(store, OTHER, messages(user("Use a tree instead."), edit("src/tree.py"), bash("make check"), of="own2"))
+    assert summaries(store)[OTHER.id] == "Goal: Use a tree instead.\nFiles: src/tree.py\nCommands: `make check`"
+
+
 @pytest.mark.parametrize("page", [1, 3])
 def test_batches_of_a_fork_do_not_change_its_summary(store: MemoryStore, page: int) -> None:
     told = [

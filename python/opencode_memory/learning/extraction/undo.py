@@ -12,6 +12,9 @@ from opencode_memory.learning.extraction.events import UndoneMessages
 from opencode_memory.learning.extraction.injected_text import add_texts, hash_triples
 from opencode_memory.learning.extraction.session_state import SessionState, Turn
 
+_Passed = tuple[tuple[str, int], ...]
+"""Number of successes of each command."""
+
 
 def apply_undo(state: SessionState, undone: UndoneMessages) -> SessionState:
     """Return the state after an undo, a redo, or the end of both.
@@ -45,16 +48,24 @@ def go_back(state: SessionState, message: str) -> SessionState:
         return state
     turns = tuple(turn for turn in state.turns if turn.message <= message)
     before = turns[-1] if turns else Turn(message=message)
+    # A fork may go back to a message that it copied, so that it copied less work.
+    copied = state.copied and replace(state.copied, passed=_take_least(state.copied.passed, before.passed))
     had_outcome = state.outcome_from >= message
     return replace(
         state,
         **_work_of(before),
+        copied=copied,
         turns=turns[:-1],
         outcome="" if had_outcome else state.outcome,
         outcome_from="" if had_outcome else state.outcome_from,
         action="",
         offer="",
     )
+
+
+def _take_least(passed: _Passed, before: _Passed) -> _Passed:
+    times = dict(before)
+    return tuple((key, min(count, times.get(key, 0))) for key, count in passed)
 
 
 def _work_of(kept: SessionState | Turn) -> dict[str, Any]:
