@@ -8,6 +8,7 @@ import pytest
 
 from opencode_memory import MemoryStore
 from opencode_memory.learning.extraction.events import Compaction, Event, UndoneMessages
+from opencode_memory.learning.learner import Learner
 from opencode_memory.learning.undone import note_undone
 from support.learning import LEDGER, OTHER, RUFF, SHOP, agent, learn, list_learned, messages, process, user
 
@@ -76,6 +77,13 @@ def test_message_after_the_next_one_retracts_nothing(store: MemoryStore) -> None
 def test_another_session_retracts_nothing(store: MemoryStore) -> None:
     say(store, user(LEDGER), of="1")
     process(store, OTHER, messages(SCRATCH, of="2"))
+    assert list_learned(store) == [LEDGER]
+
+
+def test_message_that_was_not_read_may_be_what_is_retracted(store: MemoryStore) -> None:
+    say(store, user(LEDGER), of="1")
+    Learner(store).skip(SHOP, messages(user("The customer is called Acme."), agent("Noted."), of="2"))
+    say(store, SCRATCH, of="3")
     assert list_learned(store) == [LEDGER]
 
 

@@ -16,7 +16,7 @@ from opencode_memory.learning.agent_writes import find_writes
 from opencode_memory.learning.digested import name_messages, name_summary
 from opencode_memory.learning.extraction.blockers import TOPIC, OpenBlocker
 from opencode_memory.learning.extraction.candidate import Candidate
-from opencode_memory.learning.extraction.events import Message, SessionInfo
+from opencode_memory.learning.extraction.events import Message, SessionInfo, UserText
 from opencode_memory.learning.extraction.forks import begin_own_work
 from opencode_memory.learning.extraction.injected_text import add_texts, strip_earlier
 from opencode_memory.learning.extraction.languages.cues import MEASURED
@@ -155,6 +155,10 @@ class Learner:
             # What was said while learning was off is never digested.
             digested = self._drop_processed(name_messages(fresh))
             processed = [*_new_names(info, fresh, copies), *digested]
+            known = SessionState.from_json(state)
+            if known.released and any(isinstance(event, UserText) for message in fresh for event in message.events):
+                # "Scratch that" would be about a message that was not read.
+                state = replace(known, released=()).to_json()
             self._store.learning.write(
                 Batch(session=info.id, version=version, state=state, processed=processed, feed=feed, progress=progress)
             )
