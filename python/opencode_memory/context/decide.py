@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.context.block import HEAD, HEAD_MORE, Group, fit_groups, render
+from opencode_memory.context.block import HEAD, HEAD_MORE, Block, Group, fit_groups, render
 from opencode_memory.context.brief import NO_BRIEF, Brief, fit_brief, render_brief
 from opencode_memory.context.brief_entries import BriefRequest, collect_entries
 from opencode_memory.context.entry import FOUND_BEFORE, OTHERS
@@ -102,51 +102,10 @@ def decide(
             return decision
     if not config.enabled:
         return store.ledger.decide(_decide_nothing(request, "injection is switched off", at))
-    visible = [decision for decision in past if decision.message in request.visible]
-    in_sight = find_in_sight(visible, request.in_command)
-    seen = [decision for decision in visible if decision.state is State.SHOWN]
-    hits = _recall(store, request)
-    found = _find(store, request, hits, config.max_results, in_sight)
-    budget = config.subagent_tokens if request.is_subagent else config.max_tokens
-    has_brief = any(decision.about.get("brief") for decision in seen)
-    begins = NO_BRIEF
-    known = LoadedText()
-    if not has_brief:
-        brief_request = _request_brief(request, hits, past, in_sight)
-        beside = Group(FOUND, found.memories, before=found.before)
-        tokens = brief.subagent_tokens if request.is_subagent else brief.max_tokens
-        begins = _brief(store, brief_request, beside, tokens=tokens, room=budget, count=cache(count), at=at)
-        known = _list_known(brief_request.loaded, begins)
-    in_full = {memory.id for memory in begins.full}
-    memories = tuple(memory for memory in found.memories if memory.id not in in_full)
-    quote = _find_quote(store, request, past, known) if config.quotes and not found.hits else None
-    groups = [Group(FOUND, memories, before=found.before) if quote is None else quote_group(quote, at=at)]
-    if memories:
-        groups.append(_group_further(found, begins, seen))
-    if begins.lines:
-        block = render_brief(begins, groups, max_tokens=budget, count=count, at=at)
-    else:
-        block = render(groups, max_tokens=budget, count=count, at=at, head=HEAD_MORE if has_brief else HEAD)
-    if not block.text:
+    composed = _compose(store, request, past, config=config, brief=brief, count=count, at=at)
+    if not composed.block.text:
         return store.ledger.decide(_decide_nothing(request, "nothing known is relevant", at))
-    about = _about(request)
-    if begins.lines:
-        about["brief"] = begins.tokens
-    if quote is not None and SAID in block.text.split("\n"):
-        about["quoted"] = {"session": quote.session, "message": quote.message}
-    return store.ledger.decide(
-        Decision(
-            session=request.session,
-            message=request.message,
-            project=request.project,
-            at=at,
-            state=State.OFFERED,
-            text=block.text,
-            tokens=block.tokens,
-            shown=tuple(_list_shown(block.shown, found, begins)),
-            about=about,
-        )
-    )
+    return store.ledger.decide(_decide_block(request, composed, at))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +128,62 @@ class _Found:
     def memories(self) -> tuple[Memory, ...]:
         """The memories of the hits."""
         return tuple(hit.memory for hit in self.hits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Composed:
+    """A block for a message, and its parts.
+
+    Attributes:
+        block: The block; its text is empty if nothing is to be shown.
+        found: What was found for the message.
+        begins: The brief that the block begins with; ``NO_BRIEF`` if the model sees one already.
+        quote: What the user said in an earlier session, if it takes the place of memories.
+    """
+
+    block: Block
+    found: _Found
+    begins: Brief
+    quote: Turn | None
+
+
+def _compose(
+    store: MemoryStore,
+    request: Request,
+    past: Sequence[Decision],
+    *,
+    config: InjectionConfig,
+    brief: BriefConfig,
+    count: Callable[[str], int],
+    at: datetime,
+) -> _Composed:
+    """Compose the block of a message; the arguments are those of ``decide``."""
+    visible = [decision for decision in past if decision.message in request.visible]
+    in_sight = find_in_sight(visible, request.in_command)
+    seen = [decision for decision in visible if decision.state is State.SHOWN]
+    hits = _recall(store, request)
+    found = _find(store, request, hits, config.max_results, in_sight)
+    room = config.subagent_tokens if request.is_subagent else config.max_tokens
+    has_brief = any(decision.about.get("brief") for decision in seen)
+    begins = NO_BRIEF
+    known = LoadedText()
+    if not has_brief:
+        asked = _request_brief(request, hits, past, in_sight)
+        beside = Group(FOUND, found.memories, before=found.before)
+        tokens = brief.subagent_tokens if request.is_subagent else brief.max_tokens
+        begins = _brief(store, asked, beside, tokens=tokens, room=room, count=cache(count), at=at)
+        known = _list_known(asked.loaded, begins)
+    in_full = {memory.id for memory in begins.full}
+    memories = tuple(memory for memory in found.memories if memory.id not in in_full)
+    quote = _find_quote(store, request, past, known) if config.quotes and not found.hits else None
+    groups = [Group(FOUND, memories, before=found.before) if quote is None else quote_group(quote, at=at)]
+    if memories:
+        groups.append(_group_further(found, begins, seen))
+    if begins.lines:
+        block = render_brief(begins, groups, max_tokens=room, count=count, at=at)
+    else:
+        block = render(groups, max_tokens=room, count=count, at=at, head=HEAD_MORE if has_brief else HEAD)
+    return _Composed(block=block, found=found, begins=begins, quote=quote)
 
 
 def _recall(store: MemoryStore, request: Request) -> list[Hit]:
@@ -300,6 +315,26 @@ def _list_shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Ite
     for memory in earlier.values():
         if memory.id not in quoted:
             yield Shown(memory=memory.id, key=memory.key, score=0.0, why=BEFORE)
+
+
+def _decide_block(request: Request, composed: _Composed, at: datetime) -> Decision:
+    block, begins, quote = composed.block, composed.begins, composed.quote
+    about = _about(request)
+    if begins.lines:
+        about["brief"] = begins.tokens
+    if quote is not None and SAID in block.text.split("\n"):
+        about["quoted"] = {"session": quote.session, "message": quote.message}
+    return Decision(
+        session=request.session,
+        message=request.message,
+        project=request.project,
+        at=at,
+        state=State.OFFERED,
+        text=block.text,
+        tokens=block.tokens,
+        shown=tuple(_list_shown(block.shown, composed.found, begins)),
+        about=about,
+    )
 
 
 def _decide_nothing(request: Request, reason: str, at: datetime) -> Decision:
