@@ -46,19 +46,7 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
         lacks_sessions = not hits and request.sources is Sources.SESSIONS and not store.turns.counts().turns
         hint = None if hits else find_foreign_hint(store, all_projects=request.all_projects)
         is_explained = request.explain and not hits
-        nearest = (
-            store.recall(
-                request.query,
-                limit=NEAR_MISSES,
-                as_of=request.as_of,
-                explain=True,
-                nearest=True,
-                unasked=True,
-                **filters,
-            )
-            if is_explained
-            else []
-        )
+        nearest = _find_nearest(store, request, filters) if is_explained else []
     if run.out.as_json:
         fields = {"query": request.query, "hits": [_to_fields(result) for result in results]}
         run.out.json(fields | ({"nearest": nearest} if is_explained else {}))
@@ -78,6 +66,13 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
             else "No session is indexed, because learning from OpenCode is switched off."
         )
     return DONE if hits else NOTHING_FOUND
+
+
+def _find_nearest(store: MemoryStore, request: RecallRequest, filters: Filter) -> list[Hit]:
+    """Return the memories that come nearest to a query without an answer."""
+    return store.recall(
+        request.query, limit=NEAR_MISSES, as_of=request.as_of, explain=True, nearest=True, unasked=True, **filters
+    )
 
 
 def _arrange(store: MemoryStore, hits: Sequence[Hit | SessionHit], request: RecallRequest) -> list[Result | SessionHit]:

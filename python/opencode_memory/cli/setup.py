@@ -128,7 +128,7 @@ def install(run: Invocation, request: SetupRequest) -> int:
     from opencode_memory.hosts.opencode.setup.plan import plan_setup  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.terminal import PLUGIN as TERMINAL  # noqa: PLC0415  as above
     from opencode_memory.hosts.opencode.setup.terminal import choose_terminal_file  # noqa: PLC0415  as above
-    from opencode_memory.hosts.opencode.token_file import create_token, remove_token, token_file  # noqa: PLC0415  as above
+    from opencode_memory.hosts.opencode.token_file import create_token, remove_token  # noqa: PLC0415  as above
 
     choices = resolve_choices(run, request)
     plan = plan_setup(collect_files(run, choices, in_project=request.in_project), force=request.force)
@@ -161,6 +161,18 @@ def install(run: Invocation, request: SetupRequest) -> int:
     if run.out.as_json:
         _print_json(run, request, plan, agents=choices.agents, tools=choices.tools, waits=plan.waits, notes=notes)
         return DONE
+    _print_result(run, request, plan, token=token, agents=choices.agents)
+    for note in notes:
+        run.out.note(note)
+    return DONE
+
+
+def _print_result(
+    run: Invocation, request: SetupRequest, plan: Plan, *, token: Path | None, agents: Sequence[str]
+) -> None:
+    """Print what was changed, or with ``--dry-run`` what would be changed."""
+    from opencode_memory.hosts.opencode.token_file import token_file  # noqa: PLC0415  as above
+
     if not plan.steps:
         run.out.line(f"Nothing to do: the plugin is already installed in {plan.folder}.")
     elif request.dry_run:
@@ -173,11 +185,8 @@ def install(run: Invocation, request: SetupRequest) -> int:
         _print_steps(run, plan)
         if token is not None:
             run.out.line(dim("  create  "), str(token))
-        run.out.line(f"Agents: {', '.join(choices.agents) or 'none; `opencode-memory setup --agents all` adds them'}.")
+        run.out.line(f"Agents: {', '.join(agents) or 'none; `opencode-memory setup --agents all` adds them'}.")
         run.out.line("Restart OpenCode. To check the installation: opencode-memory doctor")
-    for note in notes:
-        run.out.note(note)
-    return DONE
 
 
 def uninstall(run: Invocation, request: SetupRequest) -> int:
