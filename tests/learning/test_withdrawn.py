@@ -77,6 +77,41 @@ def test_other_words_for_it(store: MemoryStore, text: str) -> None:
     assert quotes(store) == {PNPM: text}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Correction: it's `make verify`, not `make check`",
+        "no, its `make verify`, not `make check`.",
+        "Sorry, I meant `make verify`, not `make check`",
+        "It should be `make verify` and not `make check`!",
+    ],
+)
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_right_name_is_quoted_below_the_statement_with_the_wrong_one(
+    store: MemoryStore, text: str, is_stored: bool
+) -> None:
+    rule = "From now on run `make check` before every commit, it does lint and tests."
+    if is_stored:
+        say(store, rule)
+    said = say(store, *([] if is_stored else [rule]), text, at=NOW_MS + 9_000)
+    assert said[-1].category is Category.EVENT
+    assert quotes(store) == {rule: "`make verify`, not `make check`."}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It's `make verify`, not `make docs`",
+        "It's slow, not broken.",
+        "Is it `make verify`, not `make check`?",
+        "It's fetchUser, not getUser.",
+    ],
+)
+def test_other_correction_is_quoted_nowhere(store: MemoryStore, text: str) -> None:
+    store.remember("Run `make check` if getUser is broken.", category="directive")
+    assert say(store, text) == []
+
+
 def test_hyphen_in_the_name_of_a_statement_is_no_letter(store: MemoryStore) -> None:
     store.remember("Each PR needs two approvals.", category="convention")
     say(store, "Abandon the two-approvals requirement.")

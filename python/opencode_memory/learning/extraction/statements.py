@@ -20,6 +20,7 @@ from opencode_memory.learning.extraction.clauses import cut_task, separate_annou
 from opencode_memory.learning.extraction.corrections import find_correction
 from opencode_memory.learning.extraction.gate.judge import judge
 from opencode_memory.learning.extraction.gate.language import is_english
+from opencode_memory.learning.extraction.gate.replacements import find_right_name
 from opencode_memory.learning.extraction.gate.verdict import Verdict
 from opencode_memory.learning.extraction.gate.withdrawals import find_withdrawal, is_about_own_words
 from opencode_memory.learning.extraction.gate.wording import word
@@ -121,8 +122,9 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
         if withdrawn is not None and is_about_own_words(sentence.core):
             found = [finding for finding in found if not withdrawn.may_withdraw(finding.candidate.content)]
         before_it, found = found, _add(found, remark.statement or sentence, sentences, before.action)
-        if withdrawn is not None and found == before_it:
-            found = [*found, _Found(sentence.number, withdrawn, frozenset({sentence.number}))]
+        changed = withdrawn or _find_corrected(sentence)
+        if changed is not None and found == before_it:
+            found = [*found, _Found(sentence.number, changed, frozenset({sentence.number}))]
     requested = _find_requested(sentences)
     found = [finding for finding in found if finding.number not in requested or finding.candidate.rule in _OWN_WORDS]
     taken = retracted.union(requested, *(finding.covered for finding in found))
@@ -236,11 +238,22 @@ def _find_withdrawn(sentence: Sentence) -> Candidate | None:
     # "I was wrong about that" names no subject.
     if subject is None or said is None or not terms(subject)[0]:
         return None
+    return _change(sentence, said, subject, "withdrawn")
+
+
+def _find_corrected(sentence: Sentence) -> Candidate | None:
+    """Return the candidate of a sentence that only corrects a name of an earlier statement: "it's X, not Y"."""
+    names = None if sentence.is_question or QUOTE in sentence.text else find_right_name(sentence.core)
+    return None if names is None else _change(sentence, "{}, not {}.".format(*names), names[1], "corrected name")
+
+
+def _change(sentence: Sentence, said: str, subject: str, rule: str) -> Candidate:
+    """Return the candidate of a sentence that changes the earlier statement on a subject."""
     return Candidate(
         category=Category.EVENT,
         content=shorten(said, LONGEST_CONTENT),
         confidence=0.8,
-        rule="withdrawn",
+        rule=rule,
         evidence=shorten(sentence.text, LONGEST_EVIDENCE),
         is_persons=True,
         needs_subject=True,

@@ -53,6 +53,11 @@ _WRONG: Final = re.compile(
     re.IGNORECASE,
 )
 """Only with "always": without it, "X was wrong, use Y" mostly is about the edit at hand."""
+_RIGHT_NAME: Final = re.compile(
+    r"^(?:(?:no+|nope|nah|oops|ups|wait|correction|sorry|actually|i mean)\b[\s,:;.!–—-]*)*"
+    rf"(?:(?:it|that)(?:'?s| is| should be| must be)|i meant(?: to say)?) (?P<new>{_NAMES}),? (?:and )?not (?P<old>{_NAMES})[.!]*$",
+    re.IGNORECASE,
+)
 _CLAUSE: Final = re.compile(
     r"^(?:if|when(?:ever)?|wherever|where|why|how|while|unless|until|once|because|since|as|though|although|whether|maybe|"
     r"perhaps|probably)\b|"
@@ -176,6 +181,20 @@ def find_replacement(sentence: str, before: str = "") -> Verdict | None:
     if _CONTRAST.search(sentence):
         return Verdict(category=Category.CONVENTION, rule="we do this, not that", text=sentence)
     return None
+
+
+def find_right_name(sentence: str) -> tuple[str, str] | None:
+    """Return the right name and the wrong one of a sentence that only corrects a name; None if it does not.
+
+    >>> find_right_name("Correction: it's `make verify`, not `make check`.")
+    ('`make verify`', '`make check`')
+    >>> find_right_name("It's slow, not broken.")
+    """
+    found = _RIGHT_NAME.match(sentence.replace("’", "'"))
+    if found is None:
+        return None
+    new, old = (found[name].strip(" .,;!") for name in ("new", "old"))
+    return (new, old) if _are_names(new, old) else None
 
 
 def _are_names(new: str, old: str) -> bool:
