@@ -112,6 +112,23 @@ def test_other_correction_is_quoted_nowhere(store: MemoryStore, text: str) -> No
     assert say(store, text) == []
 
 
+@pytest.mark.parametrize(
+    ("behind", "quoted"),
+    [
+        (", accountants edit them in the admin pages now.", " Accountants edit them in the admin pages now."),
+        (". Accounting wants an audit log for each change.", " Accounting wants an audit log for each change."),
+        (", fix the build.", ""),
+        (". Why does the build fail?", ""),
+        (". The build is broken again.", ""),
+    ],
+)
+def test_what_holds_instead_is_quoted_as_well(store: MemoryStore, behind: str, quoted: str) -> None:
+    store.remember("The rates are kept in a yaml file.", category="decision")
+    (said,) = say(store, f"Actually forget what I said about the yaml file{behind}")
+    assert said.content == f"Forget what I said about the yaml file.{quoted}"
+    assert quotes(store) == {"The rates are kept in a yaml file.": said.content}
+
+
 def test_hyphen_in_the_name_of_a_statement_is_no_letter(store: MemoryStore) -> None:
     store.remember("Each PR needs two approvals.", category="convention")
     say(store, "Abandon the two-approvals requirement.")

@@ -275,12 +275,15 @@ class Learner:
                 one = _Admitted(candidate, status)
             if one is not None and not is_rejected(self._store, one.candidate, project):
                 admitted.append(one)
-        return admitted
+        stored = {one.candidate.content for one in admitted if one.candidate.category is not Category.EVENT}
+        return [replace(one, candidate=one.candidate.with_instead(stored)) for one in admitted]
 
     def _admit_later_words(
         self, candidate: Candidate, before: Sequence[Candidate], project: str | None
     ) -> _Admitted | None:
-        """Admit a sentence that is about an earlier statement of the user."""
+        """Admit a sentence that is about an earlier statement of the user, unless it is quoted with another one."""
+        if any(candidate.content == one.instead for one in before):
+            return None
         if candidate.withdraws:
             place = find_withdrawn_before(before, candidate)
             withdrawn = find_withdrawn(self._store, candidate, project) if place is None else None

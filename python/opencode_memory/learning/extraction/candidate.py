@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
@@ -39,6 +40,7 @@ class Candidate:
         is_observed: Whether it records a command that succeeded in the session.
         is_global: Whether the user wants it in all projects.
         withdraws: Subject of the earlier statement that the user withdraws with this sentence; empty for none.
+        instead: What the user says behind it, which is quoted with it if it is not stored itself; empty for nothing.
     """
 
     category: Category
@@ -61,6 +63,7 @@ class Candidate:
     is_observed: bool = False
     is_global: bool = False
     withdraws: str = ""
+    instead: str = ""
 
     @property
     def is_weak(self) -> bool:
@@ -76,6 +79,12 @@ class Candidate:
     def with_source(self, message: str, at_ms: int, *, is_copy: bool = False) -> Self:
         """Return a copy with its source message."""
         return replace(self, message=message, at_ms=at_ms, is_copy=is_copy)
+
+    def with_instead(self, stored: Container[str]) -> Self:
+        """Return a copy that also says what holds instead, unless that is stored itself."""
+        if not self.instead or self.instead in stored:
+            return self
+        return replace(self, content=shorten(f"{self.content} {self.instead}", LONGEST_CONTENT))
 
     def as_json(self) -> dict[str, Any]:
         """Convert to a JSON object; the names of its members are stored and must stay."""
@@ -101,6 +110,7 @@ class Candidate:
             # An earlier version does not know these names.
             **({"is_remark": True} if self.is_remark else {}),
             **({"withdraws": self.withdraws} if self.withdraws else {}),
+            **({"instead": self.instead} if self.instead else {}),
         }
 
     @classmethod

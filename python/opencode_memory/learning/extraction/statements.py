@@ -16,7 +16,7 @@ from opencode_memory.learning.extraction import exclusions, taken_back
 from opencode_memory.learning.extraction.authored_text import QUOTE, extract_authored_text
 from opencode_memory.learning.extraction.candidate import LONGEST_CONTENT, LONGEST_EVIDENCE, Candidate, shorten
 from opencode_memory.learning.extraction.choices import find_choice
-from opencode_memory.learning.extraction.clauses import cut_task, separate_announcements
+from opencode_memory.learning.extraction.clauses import cut_task, is_only_task, separate_announcements
 from opencode_memory.learning.extraction.corrections import find_correction
 from opencode_memory.learning.extraction.gate.judge import judge
 from opencode_memory.learning.extraction.gate.language import is_english
@@ -128,8 +128,9 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     requested = _find_requested(sentences)
     found = [finding for finding in found if finding.number not in requested or finding.candidate.rule in _OWN_WORDS]
     taken = retracted.union(requested, *(finding.covered for finding in found))
-    weak = find_weak_statements(message, [sentence for sentence in sentences if sentence.number not in taken])
-    return (*(finding.candidate for finding in found), *weak)
+    others = {sentence.number: sentence for sentence in sentences if sentence.number not in taken}
+    weak = find_weak_statements(message, [*others.values()])
+    return (*(_add_instead(finding, others.get(finding.number + 1), message) for finding in found), *weak)
 
 
 def is_retraction(message: str) -> bool:
@@ -239,6 +240,18 @@ def _find_withdrawn(sentence: Sentence) -> Candidate | None:
     if subject is None or said is None or not terms(subject)[0]:
         return None
     return _change(sentence, said, subject, "withdrawn")
+
+
+def _add_instead(finding: _Found, after: Sentence | None, message: str) -> Candidate:
+    """Return the candidate of a finding; one that withdraws a statement gets the plain sentence after it, if there is one.
+
+    "Forget what I said about the file, the rates live in the database now": the second part tells what holds instead.
+    """
+    candidate = finding.candidate
+    if not candidate.withdraws or after is None or is_only_task(after.core):
+        return candidate
+    held = [one.content for one in find_weak_statements(message, [after]) if not one.is_remark]
+    return replace(candidate, instead=" ".join(held))
 
 
 def _find_corrected(sentence: Sentence) -> Candidate | None:
