@@ -19,6 +19,8 @@ def present_all(
 ) -> list[Result | SessionHit]:
     """Arrange the hits of a search for a reader: memories as ``present`` does, with the turns among them.
 
+    The ranks count the results of both kinds.
+
     Args:
         store: The store of the hits.
         hits: The hits, best first.
@@ -29,7 +31,8 @@ def present_all(
     turns = [hit for hit in hits if isinstance(hit, SessionHit)]
     shown = turns if whole else cut(turns)
     merged = merge([result.hit for result in memories.values()], shown, limit=max(len(hits), 1))
-    return [hit if isinstance(hit, SessionHit) else replace(memories[hit.memory.id], hit=hit) for hit in merged]
+    ranked = (replace(hit, rank=rank) for rank, hit in enumerate(merged, start=1))
+    return [hit if isinstance(hit, SessionHit) else replace(memories[hit.memory.id], hit=hit) for hit in ranked]
 
 
 def turn_data(turn: Turn) -> dict[str, Any]:
