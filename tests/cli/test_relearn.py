@@ -43,6 +43,13 @@ def store_old(store: MemoryStore, text: str, category: str) -> str:
     return store.remember_many([memory])[0].id
 
 
+def test_show_tells_why_a_memory_was_learned(cli: CommandLine, ids: list[str]) -> None:
+    shown = cli.ok("show", ids[1]).out.splitlines()
+    assert "rule        is particular" in shown
+    assert f"evidence    {RULE}" in shown
+    assert "evidence" not in cli.ok("show", cli.remember("I wrote this.")).out
+
+
 def test_preview_shows_counts_and_changes_nothing(cli: CommandLine, ids: list[str]) -> None:
     answer = cli.ok(*RELEARN, "--dry-run")
     assert "2 memories of earlier rules: 1 to archive, 1 to keep." in answer.out

@@ -24,6 +24,7 @@ _HIT_LINES: Final = 4
 _TURN_LINES: Final = 60
 _TITLE: Final = 60
 _BEFORE_LINES: Final = 2
+_EVIDENCE: Final = 1_000
 
 
 def find_foreign_hint(store: MemoryStore, *, all_projects: bool) -> str | None:
@@ -115,6 +116,7 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
     """Print all fields of a memory."""
     source = memory.source
     place = f"{source.file}:{source.line}" if source.file and source.line else source.file
+    used = _format_moment(memory.used_at, at)
     about = {
         "id": memory.id,
         "category": memory.category,
@@ -128,8 +130,10 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
         "expires": _format_moment(memory.expires_at, at),
         "reminder": format_due(memory.remind_at, memory.remind_every, at),
         "review": format_due(memory.review_after, memory.review_every, at),
-        "used": f"{memory.uses} times, {_format_moment(memory.used_at, at)}" if memory.used_at else None,
+        "used": f"{format_count(memory.uses, 'time')}, {used}" if used else None,
         "source": ", ".join(filter(None, (place, source.tool, source.session, source.message, source.commit))),
+        "rule": _read_learned(memory, "rule"),
+        "evidence": _read_learned(memory, "evidence"),
         "session": memory.session,
         "speaker": memory.speaker,
         "tags": ", ".join(memory.tags),
@@ -141,6 +145,12 @@ def print_memory(out: Output, memory: Memory, *, at: datetime) -> None:
             out.line(dim(f"{name:<12}"), value)
     out.line()
     out.text(memory.content)
+
+
+def _read_learned(memory: Memory, name: str) -> str | None:
+    """Return what a learned memory says about its origin; others may have any metadata."""
+    said = memory.metadata.get(name)
+    return one_line(said, _EVIDENCE) if isinstance(said, str) else None
 
 
 def format_due(due: datetime | None, every: int | None, at: datetime) -> str | None:
