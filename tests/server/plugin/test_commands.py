@@ -328,6 +328,15 @@ def test_forget_by_words_lists_candidates_only(world: World, session: Session) -
     assert world.dump() == before
 
 
+def test_forget_by_words_offers_no_memory_that_is_much_less_relevant(world: World, session: Session) -> None:
+    near = known(world, "VAT rates: yaml file.")
+    far = [known(world, f"{word} file.") for word in ("Log", "Lock", "Change", "Pid", "Swap")]
+    world.store.indexes.embed_pending()
+    told = session.command("forget", "VAT rates yaml file")
+    assert short_id(near) in told
+    assert [id_ for id_ in far if short_id(id_) in told] == []
+
+
 def test_forget_by_exact_text_archives_the_memory(world: World, session: Session) -> None:
     id, other = known(world, "The walrus sleeps"), known(world, "The walrus sleeps on ice")
     assert "1 memory archived" in session.command("forget", " The walrus  sleeps\n")

@@ -8,6 +8,7 @@ from typing import Final
 
 from opencode_memory._core import redact
 from opencode_memory.context.block import Group, escape, render
+from opencode_memory.context.results import cut
 from opencode_memory.errors import NotFoundError
 from opencode_memory.models import Memory, Status
 from opencode_memory.server.answers import join_lines
@@ -41,7 +42,8 @@ def forget(call: SessionCall, arguments: str) -> str:
             return _archive(call, [call.get_visible(id_) for id_ in ids])
         except NotFoundError as error:
             unknown = error
-    found = [hit.memory for hit in call.store.recall(typed, limit=_POOL, project=call.client.project)]
+    hits = call.store.recall(typed, limit=_POOL, project=call.client.project)
+    found = [hit.memory for hit in hits]
     if unknown is not None:
         # The user may mean a memory that names a commit or a number. No other memory is like an id.
         found = [memory for memory in found if all(id_ in memory.content.lower() for id_ in ids)]
@@ -50,7 +52,8 @@ def forget(call: SessionCall, arguments: str) -> str:
     same = [memory for memory in found if memory.content.split() == typed.split()]
     if len(same) == 1:
         return _archive(call, same)
-    return _ask_which(call, same or found[:_MAX_SHOWN])
+    near = found if unknown is not None else [hit.memory for hit in cut(hits)]
+    return _ask_which(call, same or near[:_MAX_SHOWN])
 
 
 def _archive(call: SessionCall, memories: Sequence[Memory]) -> str:
