@@ -104,6 +104,8 @@ def test_only_languages_that_were_tested_on_real_talk_are_on_at_first() -> None:
         ("Retiens que il faut toujours utiliser pnpm ici.", Category.DIRECTIVE),
         ("Désormais, écris les messages de commit en anglais.", Category.DIRECTIVE),
         ("On utilise toujours UTC dans la base de données.", Category.CONVENTION),
+        ("Et réponds-moi toujours en anglais, même si j'écris en français.", Category.DIRECTIVE),
+        ("Ne me réponds jamais en français.", Category.DIRECTIVE),
     ],
 )
 def test_category_follows_the_form(text: str, category: Category) -> None:
