@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from opencode_memory.cli.changed_fields import describe_changed_fields
 from support.command_line import CommandLine
+from support.stores import open_store
 
 
 def last_lines(cli: CommandLine, id_of_memory: str) -> list[str]:
@@ -83,3 +87,13 @@ def test_tag_with_an_escape_sequence_is_printed_without_it(cli: CommandLine) -> 
     memory = cli.remember("Deploy on Thursdays.")
     cli.ok("edit", memory, "-t", "\x1b[31mred\nline")
     assert last_lines(cli, memory) == ["tags +\N{REPLACEMENT CHARACTER}[31mred line"]
+
+
+def test_marks_of_learning_are_not_described(tmp_path: Path) -> None:
+    with open_store(tmp_path, project="shop") as store:
+        marks = {"rule": "blocker", "evidence": "we wait for the key", "seen_as": "key:1", "rules": 2}
+        memory = store.remember("We wait for the key.", topic="key", metadata=marks)
+        changed = {"rule": "a blocker is over", "evidence": "the key is here", "rules": 3, "ticket": "7"}
+        store.remember("We wait for the key.", topic="key", tags=["resolved"], metadata=changed)
+        newest = store.history(memory.id)[-1]
+    assert describe_changed_fields(newest) == "tags +resolved; metadata ticket"

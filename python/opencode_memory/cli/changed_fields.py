@@ -11,6 +11,8 @@ from opencode_memory.text.display import one_line
 
 _LONGEST_VALUE: Final = 40
 _NONE: Final = "none"
+_OF_LEARNING: Final = frozenset({"evidence", "observed", "rule", "rules", "seen_as"})
+"""Metadata by which learning finds its own memories again; ``show`` prints what of it concerns the user."""
 _IMPLIED: Final = {
     "archive": "status",
     "upkeep": "status",
@@ -68,7 +70,7 @@ def _list_changes(before: Memory, after: Memory) -> Iterator[tuple[str, str]]:
         yield "verified_at", "confirmed"
     names = sorted(
         name
-        for name in (before.metadata.keys() | after.metadata.keys()) - {INGEST}
+        for name in (before.metadata.keys() | after.metadata.keys()) - {INGEST} - _OF_LEARNING
         if before.metadata.get(name) != after.metadata.get(name)
     )
     if names:
