@@ -275,6 +275,7 @@ def test_config_set_and_show_change_recall(cli: CommandLine) -> None:
     assert len(cli.ok("recall", "pears", "--json").json["hits"]) == 1
     cli.ok("config", "set", "recall.limit", "--default")
     assert "default" in cli.ok("config", "show").out
+    assert ["learning.enabled", "true", "default"] in map(str.split, cli.ok("config", "show").out.splitlines())
     Path(file).write_text("nonsense = 1\n", encoding="utf-8")
     assert cli("list").code == 2
 

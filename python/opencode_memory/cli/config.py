@@ -82,4 +82,6 @@ def _public_value(config: Config, setting: Setting) -> object:
 
 
 def _format_value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()  # As `config set` and the file have it.
     return "" if value is None else ", ".join(value) if isinstance(value, tuple) else str(value)
