@@ -42,6 +42,19 @@ def brief(store: MemoryStore, request: BriefRequest = REQUEST, *, budget: int = 
     return build_brief(store, request, budget=budget, count=count, at=NOW)
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("# PDF\n\nInvoices are rendered by WeasyPrint.", "- PDF: Invoices are rendered by WeasyPrint."),
+        ("## Why?\nIt is fast.", "- Why? It is fast."),
+        ("#!/bin/sh is the first line\nof each script", "- #!/bin/sh is the first line of each script"),
+    ],
+)
+def test_heading_of_a_note_is_told_from_its_text(store: MemoryStore, content: str, line: str) -> None:
+    remember(store, content)
+    assert line in brief(store).lines
+
+
 def test_groups_stand_in_their_order(store: MemoryStore) -> None:
     remember(store, "Cranes have two drivers")
     remember(store, "The harbor uses PostgreSQL", "decision", days=3)

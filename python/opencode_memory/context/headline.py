@@ -27,6 +27,8 @@ _CUT_BYTES: Final = 200
 _BEFORE_BYTES: Final = 80
 _LATER_BYTES: Final = 160
 _MARKS: Final = re.compile(r"^(?:#{1,6}\s+|[-*]\s+|>\s+)+")
+_HEADING: Final = re.compile(r"^(#{1,6}[ \t]+(?:[^\n]*[^\s.:!?])?)[ \t]*\n\s*(?=\S)", re.MULTILINE)
+"""A heading and the break behind it, which nothing else marks on one line: "# PDF", "Invoices are rendered by …"."""
 _ARTICLE: Final = frozenset({"the", "a", "an"})
 _AGED: Final = frozenset({Category.DECISION, Category.BLOCKER, Category.PLAN})
 """Categories whose statements become outdated, so that a reader needs their age."""
@@ -84,7 +86,8 @@ def _format(entry: Entry, text: str, id_: str, at: datetime) -> str:
 
 
 def _read_line(memory: Memory) -> str:
-    return _MARKS.sub("", one_line(escape(memory.content), 10 * LONG_BYTES))
+    text = _HEADING.sub(r"\1: ", escape(memory.content))
+    return _MARKS.sub("", one_line(text, 10 * LONG_BYTES))
 
 
 def _find_due(memory: Memory, at: datetime) -> Due | None:
