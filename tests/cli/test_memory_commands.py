@@ -93,6 +93,26 @@ def test_reading_creates_no_project(cli: CommandLine) -> None:
     assert cli("projects", "list", "--json").json["projects"] == []
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", "--scope", "project"),
+        ("recall", "anything", "--scope", "project"),
+        ("recall", "anything", "--scope", "project", "--explain"),
+        ("cleanup", "--all", "--dry-run"),
+    ],
+    ids=shlex.join,
+)
+def test_folder_without_memories_has_none_of_its_own(cli: CommandLine, arguments: tuple[str, ...]) -> None:
+    cli.ok("-C", str(cli.folder.parent), "remember", "Use pnpm, not npm.", "--global")
+    projects = cli.ok("projects", "list", "--json").json["projects"]
+    answer = cli(*arguments)
+    assert answer.code == (0 if "list" in arguments else 1)
+    assert "error" not in answer.err
+    assert "npm" not in answer.out
+    assert cli.ok("projects", "list", "--json").json["projects"] == projects
+
+
 def test_text_dash_reads_standard_input(cli: CommandLine) -> None:
     cli.ok("remember", "-", given="Two lines,\n  kept as they are.\n")
     assert cli.contents() == ["Two lines,\n  kept as they are."]

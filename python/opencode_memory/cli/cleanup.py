@@ -133,7 +133,12 @@ def _find_matches(store: MemoryStore, run: Invocation, request: CleanupRequest) 
     before = None if request.older_than is None else run.started_at - request.older_than
     wanted = {memory.id for memory in map(store.get, request.ids)}
     found = list_all(
-        store, scope=request.scope, category=request.categories or None, status=tuple(Status), older_than=before
+        store,
+        project=run.select_project(store, request.scope),
+        scope=request.scope,
+        category=request.categories or None,
+        status=tuple(Status),
+        older_than=before,
     )
     yield from (memory for memory in found if not wanted or memory.id in wanted)
 

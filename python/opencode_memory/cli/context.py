@@ -223,6 +223,18 @@ class Invocation:
         """Return the name of the folder's project, or the name that it would get."""
         return self._resolver(store).name(self.folder)
 
+    def select_project(self, store: MemoryStore, scope: str | None, *, all_projects: bool = False) -> str | None:
+        """Return the argument ``project`` of a search; None for the project of the store.
+
+        A folder without memories has no project yet. If only the project's memories are wanted, its future name stands
+        for it, so that the search finds nothing instead of failing.
+        """
+        from opencode_memory.models import ALL_PROJECTS, ScopeKind  # noqa: PLC0415  see the module's docstring
+
+        if all_projects:
+            return ALL_PROJECTS
+        return self.name_project(store) if store.project is None and scope == ScopeKind.PROJECT else None
+
     def _resolver(self, store: MemoryStore) -> ProjectResolver:
         from opencode_memory.projects.resolver import ProjectResolver  # noqa: PLC0415  see the module's docstring
 

@@ -28,7 +28,7 @@ from opencode_memory.cli.parameters import (
 from opencode_memory.context.arrangement import list_later
 from opencode_memory.context.session_results import turn_data
 from opencode_memory.errors import NotFoundError
-from opencode_memory.models import ALL_PROJECTS, Category, HistoryEntry, Status, Turn
+from opencode_memory.models import Category, HistoryEntry, Status, Turn
 from opencode_memory.text.clock import age
 from opencode_memory.text.formatting import short_id
 from opencode_memory.text.line_diff import compare_lines
@@ -102,7 +102,7 @@ def print_memories(run: Invocation, request: ListRequest) -> int:
     """Print the memories."""
     with run.open_store() as store:
         memories = store.list(
-            project=ALL_PROJECTS if request.all_projects else None,
+            project=run.select_project(store, request.scope, all_projects=request.all_projects),
             scope=request.scope,
             category=request.categories or None,
             status=request.statuses or Status.ACTIVE,

@@ -14,7 +14,7 @@ from opencode_memory.context.provenance import find_headings
 from opencode_memory.context.results import NEAR_MISSES, Result, cut
 from opencode_memory.context.session_results import present_all, turn_data
 from opencode_memory.learning.switches import Switches
-from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit, Sources
+from opencode_memory.models import Hit, SessionHit, Sources
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
@@ -27,7 +27,7 @@ def print_answer(run: Invocation, request: RecallRequest) -> int:
     """Print the hits of a query; return 1 if there are none."""
     with run.open_store() as store:
         filters: Filter = {
-            "project": ALL_PROJECTS if request.all_projects else None,
+            "project": run.select_project(store, request.scope, all_projects=request.all_projects),
             "scope": request.scope,
             "category": request.categories or None,
             "since": request.period.since,
