@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import tempfile
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import click
@@ -423,10 +424,18 @@ def test_change_of_an_expired_memory_says_that_no_recall_shows_it(cli: CommandLi
     assert "The freeze ends tonight." in cli.ok("list").out
 
 
+def test_span_as_expiry_lies_in_the_future(cli: CommandLine) -> None:
+    id_ = cli.remember("Use pnpm.")
+    cli.ok("edit", id_, "--expires", "30d")
+    [memory] = cli.ok("list", "--json").json["memories"]
+    created, expires = (datetime.fromisoformat(memory[name]) for name in ("created_at", "expires_at"))
+    assert timedelta(days=29) < expires - created < timedelta(days=31)
+
+
 def test_expiry_in_the_past_is_refused(cli: CommandLine) -> None:
     id_ = cli.remember("Use pnpm.")
     refused = cli("edit", id_, "--expires", "yesterday")
     assert refused.code == 2
-    assert "--expires: lies in the past" in refused.err
+    assert "--expires: 'yesterday' is not in the future" in refused.err
     assert "archive" in refused.err
     assert "Use pnpm." in cli.ok("list").out

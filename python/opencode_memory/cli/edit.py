@@ -17,7 +17,7 @@ from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import CategoryType, id_argument, read_text
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import Category
-from opencode_memory.text.clock import parse_when
+from opencode_memory.text.clock import parse_due
 from opencode_memory.text.formatting import short_id
 
 _NONE = "none"
@@ -50,7 +50,7 @@ class EditRequest:
     metavar="NAME|none",
     help="New subjects, replacing all; may be repeated.",
 )
-@click.option("--expires", metavar="WHEN|none", help="New expiry time.")
+@click.option("--expires", metavar="WHEN|none", help="New expiry time: 2026-12-31, 30d.")
 def edit(
     run: Invocation,
     *,
@@ -115,13 +115,11 @@ def _explain_conflict(id_: str, text: str) -> ConflictError:
 
 
 def _parse_end(text: str, *, at: datetime) -> datetime:
-    end = parse_when(text, field="--expires", at=at)
-    if end <= at:
-        raise InvalidInputError(
-            "--expires: lies in the past, which would hide the memory at once; to hide it, use archive",
-            field="--expires",
-        )
-    return end
+    try:
+        return parse_due(text, field="--expires", at=at)
+    except InvalidInputError as error:
+        error.hint = "to hide the memory at once, use archive"
+        raise
 
 
 def _edit_text(id_: str, text: str) -> str:
