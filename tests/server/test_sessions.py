@@ -98,6 +98,19 @@ def test_expired_session_keeps_unrequested_claims(world: World, agent: Agent) ->
     assert list_claims(agent) == {"s1": ["!12"]}
 
 
+@pytest.mark.parametrize("sign", ["session_heartbeat", "session_start"])
+def test_session_that_lost_a_claim_is_told_what_it_still_claims(
+    world: World, agent: Agent, other: Agent, sign: str
+) -> None:
+    assert "It claims nothing." in agent.ok("session_start", session_id="s1").text
+    for item in ("!12", "!13"):
+        agent.ok("claim_item", session_id="s1", item_ref=item)
+    assert "It claims !12, !13." in agent.ok(sign, session_id="s1").text
+    world.pass_time(2 * LEASE_SECONDS)
+    other.ok("claim_item", session_id="s2", item_ref="!12")
+    assert "It claims !13." in agent.ok(sign, session_id="s1").text
+
+
 @pytest.mark.parametrize("sign", ["session_heartbeat", "session_start", "claim_item"])
 def test_every_call_of_a_session_extends_its_lease(world: World, agent: Agent, other: Agent, sign: str) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")

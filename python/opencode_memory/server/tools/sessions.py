@@ -30,7 +30,8 @@ def session_start(call: Call, session_id: SessionId, working_on: _WorkingOn = No
     )
     others = [other for other in call.store.sessions.active(project=call.client.project) if other.id != session.id]
     text = join_lines(
-        f"Session {one_line(session.id, 80)} is active. It expires after {_lease(call)} seconds without a call.",
+        f"Session {one_line(session.id, 80)} is active. It expires after {_lease(call)} seconds without a call."
+        f"{_describe_claims(call, session)}",
         f"Other active sessions ({len(others)}):" if others else None,
         *(format_session(call, other) for other in others),
     )
@@ -41,7 +42,8 @@ def session_start(call: Call, session_id: SessionId, working_on: _WorkingOn = No
 def session_heartbeat(call: Call, session_id: SessionId) -> Answer:
     """Keep a session and its claims alive during long work."""
     session = call.store.sessions.heartbeat(session_id, lease_seconds=_lease(call), project=call.client.project)
-    return Answer(f"The lease expires {age(session.lease_until, at=call.at)}.", {"session": to_json(session)})
+    text = f"The lease expires {age(session.lease_until, at=call.at)}.{_describe_claims(call, session)}"
+    return Answer(text, {"session": to_json(session)})
 
 
 @tool(repeats=True, answers=shape(session="object", released="array"))
@@ -112,9 +114,19 @@ def release_item(call: Call, session_id: SessionId, item_ref: ItemRef) -> Answer
 def format_session(call: Call, session: Session) -> str:
     """Describe a session in one line."""
     what = f": {one_line(session.working_on, 120)}" if session.working_on else ""
-    claims = ", ".join(_format_item(call, claim.item) for claim in session.claims)
+    claims = _format_claims(call, session)
     seen = age(session.seen_at, at=call.at)
     return f"- {one_line(session.id, 80)}{what} (last seen {seen}{f'; claims {claims}' if claims else ''})"
+
+
+def _describe_claims(call: Call, session: Session) -> str:
+    """Name what a session claims. After its lease ended, another session may have taken over some of it."""
+    claims = _format_claims(call, session)
+    return f" It claims {claims}." if claims else " It claims nothing."
+
+
+def _format_claims(call: Call, session: Session) -> str:
+    return ", ".join(_format_item(call, claim.item) for claim in session.claims)
 
 
 def _format_item(call: Call, item: str) -> str:
