@@ -332,6 +332,14 @@ def test_kv_returns_any_json_unchanged(scene: Scene) -> None:
         scene.agent.ok("kv_list")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(60, "60"), (0.5, "0.5"), (1_234_567, "1234567"), (2_592_000, "2592000"), (1e10, "10000000000")],
+)
+def test_answer_of_kv_set_has_the_exact_seconds(scene: Scene, seconds: float, said: str) -> None:
+    assert scene.agent.ok("kv_set", key="a", value=1, ttl_seconds=seconds).text == f"Stored for {said} seconds."
+
+
 def test_kv_value_that_cannot_be_stored_is_refused(scene: Scene) -> None:
     before = scene.world.dump()
     for value in (nest(100), "x" * 1_100_000, ["x"] * 300_000):

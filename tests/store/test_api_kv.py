@@ -33,6 +33,15 @@ def test_a_stored_null_is_not_the_default(store: MemoryStore) -> None:
     assert store.kv.get("missing") is None
 
 
+@pytest.mark.parametrize("seconds", [1e12, 1e300, float("inf")])
+def test_endless_time_to_live_is_refused_as_too_long(store: MemoryStore, seconds: float) -> None:
+    with pytest.raises(InvalidInputError, match="ends after the year 9999"):
+        store.kv.set("k", 1, ttl_seconds=seconds)
+    with pytest.raises(InvalidInputError, match="must be more than 0"):
+        store.kv.set("k", 1, ttl_seconds=float("nan"))
+    assert store.kv.entry("k") is None
+
+
 def test_setting_again_replaces_value_and_life(store: MemoryStore) -> None:
     store.kv.set("k", 1, ttl_seconds=60)
     set_clock(store, NOW_MS + 1000)

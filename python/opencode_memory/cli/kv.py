@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import click
@@ -14,6 +15,7 @@ import click
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
+from opencode_memory.cli.parameters import check_lifetime
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import KvEntry
 from opencode_memory.store.reserved_keys import refuse_reserved
@@ -40,7 +42,7 @@ class SetRequest:
 @click.option("--text", "as_text", is_flag=True, help="Store VALUE as text, even if it is valid JSON.")
 def set_value(run: Invocation, *, key: str, value: str, ttl: str | None, as_text: bool) -> None:
     """Store VALUE under KEY: as JSON if it is valid JSON, otherwise as text."""
-    ttl_seconds = run.config.kv.default_ttl_seconds or None if ttl is None else _parse_ttl(ttl)
+    ttl_seconds = run.config.kv.default_ttl_seconds or None if ttl is None else _parse_ttl(ttl, run.started_at)
     store_value(run, SetRequest(key=key, value=value if as_text else _parse_value(value), ttl_seconds=ttl_seconds))
 
 
@@ -128,7 +130,7 @@ def _format_expiry(entry: KvEntry, run: Invocation) -> str:
     return _NEVER if entry.expires_at is None else age(entry.expires_at, at=run.started_at)
 
 
-def _parse_ttl(text: str) -> float | None:
+def _parse_ttl(text: str, at: datetime) -> float | None:
     if text == _NEVER:
         return None
     span = parse_span(f"{text}s" if text.isdecimal() else text)
@@ -138,4 +140,5 @@ def _parse_ttl(text: str) -> float | None:
         )
     if not span:
         raise InvalidInputError("--ttl: the lifetime must be more than 0", field="--ttl", limit="more than 0")
+    check_lifetime(span, text, at=at)
     return span.total_seconds()

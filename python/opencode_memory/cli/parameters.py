@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -194,6 +194,18 @@ class Period:
 
     since: datetime | None
     until: datetime | None
+
+
+def check_lifetime(span: timedelta, text: str, *, at: datetime) -> None:
+    """Refuse a lifetime that was given with ``--ttl`` and ends after the year 9999.
+
+    Raises:
+        InvalidInputError: It does.
+    """
+    try:
+        at + span
+    except OverflowError as error:
+        raise InvalidInputError(f"--ttl: {text!r} ends after the year 9999", field="--ttl") from error
 
 
 def parse_moment(text: str | None, *, field: str, at: datetime) -> datetime | None:

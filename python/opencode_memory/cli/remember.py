@@ -12,7 +12,7 @@ from opencode_memory.cli.changed_fields import describe_changed_fields
 from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import dim
-from opencode_memory.cli.parameters import CategoryType, read_text, text_argument
+from opencode_memory.cli.parameters import CategoryType, check_lifetime, read_text, text_argument
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Category, RememberStatus, ScopeKind
 from opencode_memory.text.clock import parse_span, parse_when
@@ -64,7 +64,7 @@ def remember(run: Invocation, /, *, text: tuple[str, ...], ttl: str | None, time
     """Store a memory. TEXT is one or more words, or - for standard input."""
     request = RememberRequest(
         content=read_text(text),
-        ttl=None if ttl is None else _parse_ttl(ttl),
+        ttl=None if ttl is None else _parse_ttl(ttl, run.started_at),
         time=None if time is None else parse_when(time, field="--time", at=run.started_at),
         **given,
     )
@@ -101,8 +101,9 @@ def store_memory(run: Invocation, request: RememberRequest) -> None:
         run.out.line(f"Not stored, because it is secret: {', '.join(result.redactions)}.")
 
 
-def _parse_ttl(text: str) -> timedelta:
+def _parse_ttl(text: str, at: datetime) -> timedelta:
     span = parse_span(text)
     if span is None:
         raise InvalidInputError(f"--ttl: {text!r} is not a time span such as 12h or 30d", field="--ttl")
+    check_lifetime(span, text, at=at)
     return span

@@ -206,9 +206,12 @@ def ttl_ms(seconds: float) -> int:
     """Turn a life in seconds into milliseconds.
 
     Raises:
-        InvalidInputError: It is not positive or not finite.
+        InvalidInputError: It is not positive, or ends after the year 9999.
     """
-    if not 0 < seconds < _LONGEST_SECONDS:
+    if seconds >= _LONGEST_SECONDS:
+        message = f"ttl_seconds: {seconds:.15g} ends after the year 9999"
+        raise InvalidInputError(message, field="ttl_seconds", limit="before the year 10000")
+    if not seconds > 0:
         raise InvalidInputError(f"ttl_seconds: {seconds} must be more than 0", field="ttl_seconds", limit="more than 0")
     return max(1, round(seconds * 1000))
 

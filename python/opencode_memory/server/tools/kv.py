@@ -38,7 +38,7 @@ def kv_set(
     redactions = call.store.kv.set(key, value, ttl_seconds=life, project=call.client.project)
     secrets = f" Secrets were redacted: {', '.join(redactions)}." if redactions else ""
     return Answer(
-        f"Stored{'' if life is None else f' for {life:g} seconds'}.{secrets}", {"key": key, "ttl_seconds": life}
+        f"Stored{'' if life is None else f' for {life:.15g} seconds'}.{secrets}", {"key": key, "ttl_seconds": life}
     )
 
 
