@@ -53,6 +53,15 @@ def test_set_never_names_the_command_that_clears(cli: CommandLine, word: str) ->
     assert f"`opencode-memory remind clear {id_} --review` removes it" in refused.err
 
 
+@pytest.mark.parametrize("span", ["0d", "3651d", "999999d"])
+def test_interval_outside_of_its_limits_is_refused_by_the_name_of_its_option(cli: CommandLine, span: str) -> None:
+    id_ = cli.remember("Rotate the key of the gateway")
+    refused = cli("remind", "set", id_, "3d", "--every", span)
+    assert refused.code == 2
+    assert f"--every: '{span}' is not between 1 and 3650 days" in refused.err
+    cli.ok("remind", "set", id_, "3d", "--every", "3650d")
+
+
 def test_reminder_of_an_archived_memory_is_refused(cli: CommandLine) -> None:
     id_ = cli.remember("Rotate the key of the gateway")
     cli.ok("archive", id_)
@@ -68,7 +77,7 @@ def test_reminder_of_an_archived_memory_is_refused(cli: CommandLine) -> None:
         (("set", "{id}", "31.3."), "accepted are 2026-03-31, 2026-03-31T14:00, tomorrow, or a span from now"),
         (("set", "{id}", "yesterday"), "WHEN: 'yesterday' is not in the future"),
         (("set", "{id}", "3d", "--every", "5h"), "--every: '5h' is not a number of whole days"),
-        (("set", "{id}", "3d", "--every", "9999d"), "remind_every: 9999 is not between 1 and 3650 days"),
+        (("set", "{id}", "3d", "--every", "9999d"), "--every: '9999d' is not between 1 and 3650 days"),
         (("done", "{id}"), "has no reminder"),
     ],
 )

@@ -51,6 +51,16 @@ def test_incomplete_call_removes_no_reminder(world: World, agent: Agent, more: d
     assert world.store.get(id_) == before
 
 
+def test_interval_beside_done_is_refused(world: World, agent: Agent) -> None:
+    id_ = agent.remember("Rotate the key")
+    agent.ok("set_reminder", memory_id=id_, when="1h", every_days=7)
+    world.pass_time(2 * 3600)
+    before = world.store.get(id_)
+    assert "keeps its interval" in agent.refused("set_reminder", memory_id=id_, when="done", every_days=30)
+    assert world.store.get(id_) == before
+    assert agent.ok("set_reminder", memory_id=id_, when="done").text.endswith("then every 7 d")
+
+
 def test_reminder_of_an_archived_memory_is_refused(world: World, agent: Agent) -> None:
     id_ = agent.remember("Rotate the key")
     agent.ok("archive_memory", memory_id=id_, reason="done")

@@ -21,6 +21,8 @@ from opencode_memory.text.formatting import short_id
 from opencode_memory.text.repetition import Due, find_due
 
 _MOST: Final = 1000
+_MOST_DAYS: Final = 3650
+"""The longest interval that the engine accepts."""
 _NEVER: Final = frozenset({"never", "none", "no", "off", "clear"})
 _review_option = click.option("--review", "is_review", is_flag=True, help="A review instead of a reminder.")
 
@@ -147,7 +149,10 @@ def _parse_days(text: str) -> int:
     span = parse_span(text)
     if span is None or span % timedelta(days=1):
         raise InvalidInputError(f"--every: {text!r} is not a number of whole days such as 7d or 4w", field="--every")
-    return span // timedelta(days=1)
+    days = span // timedelta(days=1)
+    if not 0 < days <= _MOST_DAYS:
+        raise InvalidInputError(f"--every: {text!r} is not between 1 and {_MOST_DAYS} days", field="--every")
+    return days
 
 
 remind: Final = Group(

@@ -98,7 +98,8 @@ def parse_due(text: str, *, field: str, at: datetime, zone: tzinfo | None = None
         InvalidInputError: As for ``parse_when``, or the time is not in the future.
     """
     words = " ".join(text.strip().lower().split())
-    span = parse_span(words.removeprefix("in "))
+    # "3d ago" is in the past, which parse_when finds.
+    span = None if words.endswith(" ago") else parse_span(words.removeprefix("in "))
     if words == "tomorrow":
         text = str(at.astimezone(zone).date() + timedelta(days=1))
     try:

@@ -21,6 +21,7 @@ from opencode_memory.text.repetition import find_due
 _EXCERPT_BYTES: Final = 80
 _DONE: Final = "done"
 _NONE: Final = "none"
+_ENDS: Final = {_DONE: "ends what is due and keeps its interval", _NONE: "removes the reminder"}
 
 
 @tool()
@@ -34,11 +35,9 @@ def set_reminder(
     """Show a memory when due. review: ask if it still holds. when=done ends a due one, when=none removes it."""
     memory = call.get_visible(memory_id)
     word = None if when is None else when.strip().lower()
+    if word in _ENDS and every_days is not None:
+        raise InvalidInputError(f"every_days: when={word} {_ENDS[word]}; leave out one of them", field="every_days")
     if word == _NONE:
-        if every_days is not None:
-            raise InvalidInputError(
-                "every_days: when=none removes the reminder; leave out one of them", field="every_days"
-            )
         return _answer(call, call.store.reminders.clear(memory.id, is_review=review))
     if word != _DONE:
         due = _find_due(when, every_days, at=call.at)
