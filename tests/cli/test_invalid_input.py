@@ -57,6 +57,8 @@ def test_hostile_name_in_an_error_neither_rewrites_the_screen_nor_begins_a_line(
         (("ingest", "missing"), b"", "does not exist"),
         (("config", "set", "recall.limt", "3"), b"", "recall.limt"),
         (("cleanup",), b"", "--all"),
+        (("cleanup", "--older-than", "999999"), b"", "--older-than: '999999' is before the year 1"),
+        (("cleanup", "--older-than", "999999y"), b"", "--older-than: '999999y' is before the year 1"),
         (("edit", "12345678"), b"", "nothing to change"),
         (("backup", "restore", "missing", "--yes"), b"", "missing"),
         (("completion", "tcsh"), b"", "tcsh"),

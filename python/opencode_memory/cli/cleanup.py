@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -93,7 +93,7 @@ def cleanup(
     if not (older_than or named or categories or everything):
         raise click.UsageError("give a criterion, or --all", click.get_current_context())
     request = CleanupRequest(
-        older_than=None if older_than is None else _parse_age(older_than),
+        older_than=None if older_than is None else _parse_age(older_than, run.started_at),
         ids=named,
         categories=categories,
         scope=ScopeKind(scope),
@@ -143,10 +143,14 @@ def _find_matches(store: MemoryStore, run: Invocation, request: CleanupRequest) 
     yield from (memory for memory in found if not wanted or memory.id in wanted)
 
 
-def _parse_age(text: str) -> timedelta:
+def _parse_age(text: str, at: datetime) -> timedelta:
     span = timedelta(days=int(text)) if text.isdecimal() and len(text) < len("1000000") else parse_span(text)
     if span is None:
         raise InvalidInputError(
             f"--older-than: {text!r} is not a number of days or a time span such as 12w", field="--older-than"
         )
+    try:
+        at - span
+    except OverflowError as error:
+        raise InvalidInputError(f"--older-than: {text!r} is before the year 1", field="--older-than") from error
     return span
