@@ -125,6 +125,12 @@ def test_unknown_argument_is_named_with_a_suggestion(scene: Scene) -> None:
     assert scene.world.dump() == before
 
 
+@pytest.mark.parametrize("tool", ["get_active_sessions", "memory_status"])
+def test_unknown_argument_of_a_tool_without_arguments_says_that_it_takes_none(scene: Scene, tool: str) -> None:
+    refused = scene.agent.refused(tool, project="walrus")
+    assert refused == f"project: {tool} has no such argument; it takes none"
+
+
 def test_many_unknown_arguments_are_not_all_listed(scene: Scene) -> None:
     text = scene.agent.refused("recall", query="x", **{f"unknown{number}": number for number in range(1000)})
     assert "unknown0" in text
@@ -172,6 +178,8 @@ def test_text_without_a_visible_character_is_refused(scene: Scene, blank: str) -
         scene.agent.refused("claim_item", session_id="s1", item_ref=blank),
     ]
     assert all(is_readable(text) for text in refusals)
+    refused = scene.agent.refused("session_start", session_id="s1", working_on=blank)
+    assert refused == "working_on: is empty; leave it out instead"
     assert scene.world.dump() == before
 
 

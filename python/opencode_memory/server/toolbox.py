@@ -108,7 +108,9 @@ class Tool:
     def _describe(self, kind: str, path: tuple[int | str, ...], message: str) -> str:
         name = ".".join(map(str, path)) or "arguments"
         if kind == "extra_forbidden":
-            return f"{name[:80]}: {self.name} has no such argument; {did_you_mean(name[:80], self.model.model_fields)}"
+            known = self.model.model_fields
+            hint = did_you_mean(name[:80], known) if known else "it takes none"
+            return f"{name[:80]}: {self.name} has no such argument; {hint}"
         return describe_problem(name, kind, message)
 
 

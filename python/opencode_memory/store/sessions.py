@@ -10,6 +10,7 @@ import builtins
 from typing import TYPE_CHECKING, Any, Final
 
 from opencode_memory.entities import canonical
+from opencode_memory.errors import InvalidInputError
 from opencode_memory.models import Claim, Claimed, Session
 from opencode_memory.store import arguments
 from opencode_memory.store.work_trees import NO_WORK_TREES, WorkTrees
@@ -47,11 +48,14 @@ class Sessions:
             lease_seconds: Seconds until the session ends without a heartbeat; at most seven days.
             project: Its project.
         """
+        if working_on is not None and not arguments.text(working_on, field="working_on").strip():
+            # The engine would call it a topic.
+            raise InvalidInputError("working_on: is empty; leave it out instead", field="working_on")
         return _session(
             self._engine.session_start(
                 self._owner(project),
                 arguments.text(session, field="session_id"),
-                arguments.optional_text(working_on, field="working_on"),
+                working_on,
                 _lease_ms(lease_seconds),
             )
         )
