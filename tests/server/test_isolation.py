@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,18 @@ def test_bulk_archive_skips_global_memories(scene: Scene, other_agent: Agent) ->
     everywhere = other_agent.remember("The user speaks Danish", "fact", scope="global")
     other_agent.ok("bulk_archive", reason="r", category="fact")
     assert scene.world.store.get(everywhere).status == "active"
+
+
+@pytest.mark.parametrize("criterion", [{"category": "preference"}, {"older_than_days": 0}])
+def test_bulk_archive_without_a_project_archives_global_memories_by_id_only(
+    scene: Scene, criterion: dict[str, Any]
+) -> None:
+    nowhere = scene.world.agent()
+    everywhere = nowhere.remember("The user speaks Danish", "preference", scope="global")
+    assert "only archived by id" in nowhere.refused("bulk_archive", reason="r", **criterion)
+    assert scene.world.store.get(everywhere).status == "active"
+    nowhere.ok("bulk_archive", reason="r", memory_ids=[everywhere])
+    assert scene.world.store.get(everywhere).status == "archived"
 
 
 def test_global_memories_are_visible_in_every_project(scene: Scene, other_agent: Agent) -> None:

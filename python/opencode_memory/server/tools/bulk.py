@@ -83,6 +83,13 @@ def _select(call: Call, project: str | None, category: str | None, older_than_da
     if category is not None and category not in tuple(Category):
         raise InvalidInputError(f"category: {category!r} is not one of {', '.join(Category)}", field="category")
     where = call.resolve_project(project)
+    if where is None:
+        error = InvalidInputError(
+            "bulk_archive: no project is known for this client, and global memories are only archived by id",
+            field="memory_ids",
+        )
+        error.hint = "give memory_ids, or name a project"
+        raise error
     before = None if older_than_days is None else call.at - timedelta(days=older_than_days)
     found = list_all(call.store, scope=Scope.owned_by(where), category=category, older_than=before)
     return [memory for memory in found if not memory.pinned]
