@@ -375,6 +375,25 @@ def test_merge_puts_one_memory_in_the_place_of_several(cli: CommandLine) -> None
     assert len(cli.ok("list", "--json").json["memories"]) == 2
 
 
+@pytest.mark.parametrize("more", [("--dry-run",), ("--text", "Deploy."), ()])
+def test_merge_that_is_not_possible_is_refused_before_the_editor_and_in_a_dry_run(
+    cli: CommandLine, more: tuple[str, ...]
+) -> None:
+    one, gone, elsewhere = (
+        cli.remember("Deploy on Thursdays."),
+        cli.remember("Deploy after the tests."),
+        cli.remember("The user deploys slowly.", "--global"),
+    )
+    cli.ok("archive", gone)
+    for other, reason in (
+        (gone, "it is archived, not active"),
+        (elsewhere, "it belongs to every project, and the first"),
+    ):
+        refused = cli("merge", one, other, *more)
+        assert refused.code == 2
+        assert f"memory {other[-8:]} cannot be merged: {reason}" in refused.err
+
+
 def test_merge_of_one_memory_is_refused(cli: CommandLine) -> None:
     id = cli.remember("Deploy on Thursdays.")
     refused = cli("merge", id, id, "--text", "Deploy.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from opencode_memory.cli.command import command
@@ -9,7 +11,8 @@ from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.editor import edit_text, keep_if_refused
 from opencode_memory.cli.output import dim
 from opencode_memory.cli.parameters import ids_argument
-from opencode_memory.errors import InvalidInputError
+from opencode_memory.errors import ConflictError, InvalidInputError
+from opencode_memory.models import Memory, Status
 from opencode_memory.text.formatting import short_id
 
 
@@ -25,6 +28,7 @@ def merge(run: Invocation, *, ids: tuple[str, ...], text: str | None, dry_run: b
         edited: str | None = None
         if not others:
             raise InvalidInputError("ids: two or more different memories are needed", field="ids")
+        _check(memories)
         if text is None and not dry_run:
             contents = "\n".join(memory.content for memory in memories)
             text = edited = edit_text(contents, field="--text", instead="give the new text with --text TEXT")
@@ -38,3 +42,15 @@ def merge(run: Invocation, *, ids: tuple[str, ...], text: str | None, dry_run: b
         return
     names = dim(", ".join(short_id(memory.id) for memory in others))
     run.out.line("Would be merged into " if dry_run else "Merged into ", dim(short_id(first.id)), ": ", names)
+
+
+def _check(memories: Sequence[Memory]) -> None:
+    """Refuse what the engine would refuse, before the editor opens, and in a dry run."""
+    for memory in memories:
+        if memory.status is not Status.ACTIVE:
+            raise ConflictError(f"memory {short_id(memory.id)} cannot be merged: it is {memory.status}, not active")
+        if memory.project != memories[0].project:
+            own, other = (one.project or "every project" for one in (memory, memories[0]))
+            raise ConflictError(
+                f"memory {short_id(memory.id)} cannot be merged: it belongs to {own}, and the first one to {other}"
+            )
