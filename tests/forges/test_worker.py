@@ -108,6 +108,17 @@ def test_clock_that_was_set_back_does_not_stop_the_worker(scene: Scene) -> None:
     assert len(scene.forge.received) == 2
 
 
+def test_pause_does_not_outlast_a_clock_that_was_set_back(scene: Scene) -> None:
+    scene.store.remember("The login is broken, see #12")
+    scene.forge.items[path(12)] = github_issue()
+    scene.forge.script = [Reply(status=503)]
+    scene.work()
+    assert scene.facts() == []
+    scene.pass_time(-48 * HOUR)
+    scene.work()
+    assert len(scene.facts()) == 1
+
+
 def test_rate_limit_pauses_the_host_for_as_long_as_it_asks(scene: Scene) -> None:
     scene.store.remember("The login is broken, see #12, #13 and #14")
     scene.forge.script = [Reply(status=429, headers={"Retry-After": "300"})]

@@ -24,6 +24,8 @@ PREFIX: Final = reserved_keys.FORGE
 _KEEP_SECONDS: Final = 90 * 86_400.0
 _FIRST_PAUSE_SECONDS: Final = 60.0
 _LONGEST_PAUSE_SECONDS: Final = 6 * 3600.0
+_LONGEST_ASKED_MS: Final = 86_400_000
+"""No pause is longer: ``http_client/retry_after.py`` limits what a server may ask for to a day."""
 _MOST_FAILURES: Final = 20
 _DIGEST_CHARACTERS: Final = 16
 
@@ -85,7 +87,8 @@ class ForgeCache:
     def pause_of(self, host: str, *, token: str | None, at: datetime) -> Pause | None:
         """Return the pause of a host; None if it may be asked. A host that refused another token may be asked."""
         pause = self._read_pause(host)
-        if pause is None or pause.until_ms <= to_ms(at):
+        # After a clock was set back, a pause from the future must not last until then.
+        if pause is None or not 0 < pause.until_ms - to_ms(at) <= _LONGEST_ASKED_MS:
             return None
         is_other = pause.refused is not None and token is not None and pause.refused != _digest(token)
         return None if is_other else pause
