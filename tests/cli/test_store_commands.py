@@ -110,6 +110,18 @@ def test_project_from_remote_can_be_renamed_and_merged(cli: CommandLine, tmp_pat
     assert cli.contents("-C", str(tmp_path / "other"), "--scope", "project") == ["Of the other.", "Of the shop."]
 
 
+@pytest.mark.parametrize(
+    ("new", "number"),
+    [("shop", "belongs to no repository"), ("example.org/acme/Store", "is one of example.org/acme/store")],
+)
+def test_rename_says_that_a_number_alone_means_another_item(cli: CommandLine, new: str, number: str) -> None:
+    cli.ok("-p", "example.org/acme/Shop", "remember", "The release waits for #12.")
+    assert cli.ok("projects", "rename", "example.org/acme/Shop", "example.org/acme/shop").err == ""
+    renamed = cli.ok("projects", "rename", "example.org/acme/shop", new)
+    assert f"as example.org/acme/shop#12. Name them in full: a number alone {number} now." in renamed.err
+    assert cli.ok("-p", new, "list", "--json").json["memories"][0]["entities"] == ["example.org/acme/shop#12"]
+
+
 def test_backup_keeps_newest_backups_and_restores_one(cli: CommandLine) -> None:
     cli.ok("config", "set", "backup.keep", "2")
     cli.ok("remember", "Before.")

@@ -145,6 +145,13 @@ def test_other_entities_are_refused(reference: str, github: CommandLine, forge: 
     assert forge.received == []
 
 
+def test_number_in_a_renamed_project_is_refused_with_its_name(github: CommandLine) -> None:
+    github.remember("The release waits for #12.")
+    github.ok("projects", "rename", f"{HOST}/acme/shop", "shop")
+    said = github("enrich", "#12", "-p", "shop").err
+    assert "the name of this project, shop, is not that of a repository on a forge; name the item with its host" in said
+
+
 def test_merge_request_of_github_is_refused(github: CommandLine, forge: ForgeServer) -> None:
     for options in ((), ("--dry-run",)):
         assert "has no item like" in github("enrich", "!12", *options).err

@@ -67,3 +67,7 @@ def test_closed_item_names_its_blockers(agent: Agent, forge: ForgeServer) -> Non
     assert "Ask the user whether these blockers are resolved (resolve_blocker):" in reply.text
     assert reply.data["blockers"] == [blocker]
     assert "Due for review (ask the user whether it is still true):" in agent.ok("get_boot_context").text
+
+
+def test_number_without_a_project_is_refused(world: World) -> None:
+    assert "no project is known here" in world.agent().refused("enrich_entity", entity_ref="#12")

@@ -11,6 +11,7 @@ from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.errors import DONE, NOTHING_FOUND
 from opencode_memory.cli.parameters import confirm, yes_option
+from opencode_memory.entities.forge import home_of
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
@@ -49,8 +50,14 @@ def rename(run: Invocation, *, old: str, new: str) -> None:
         store.projects.rename(old, new)
     if run.out.as_json:
         run.out.json({"old": old, "new": new})
-    else:
-        run.out.line(f"{old} is now {new}.")
+        return
+    run.out.line(f"{old} is now {new}.")
+    before, after = home_of(old), home_of(new)
+    if before is not None and before != after:
+        number = "belongs to no repository" if after is None else f"is one of {after.project}"
+        run.out.note(
+            f"Memories keep references as {before.project}#12. Name them in full: a number alone {number} now."
+        )
 
 
 @command("merge")

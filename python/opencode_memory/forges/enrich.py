@@ -303,7 +303,12 @@ def _parse(name: str, project: str | None) -> Reference:
     error = InvalidInputError(f"entity_ref: {shown} is no item of a forge", field="entity_ref", limit=_EXAMPLES)
     error.hint = f"name {_EXAMPLES}"
     if name[:1] in {"#", "!", "&"} and home_of(project) is None:
-        error.hint = "this project has no remote on a forge; name the item with its host, or give its URL"
+        place = (
+            "no project is known here"
+            if project is None
+            else f"the name of this project, {one_line(project, 120)}, is not that of a repository on a forge"
+        )
+        error.hint = f"{place}; name the item with its host, or give its URL"
     raise error
 
 
