@@ -172,6 +172,20 @@ def test_import_reads_an_export(world: World, agent: Agent, folder: Path) -> Non
     assert [memory["content"] for memory in document["memories"]] == ["The walrus sleeps"]
 
 
+def test_import_says_what_happened_to_all_that_it_read(world: World, agent: Agent) -> None:
+    other = agent.remember("The bee hums")
+    agent.ok("link_memories", source_id=agent.remember("Feed the walrus", "directive"), target_id=other)
+    agent.ok("kv_set", key="state", value=1)
+    agent.ok("export_memories", output_path="all.json")
+    agent.ok("kv_delete", key="state")
+    said = agent.ok("import_memories", input_path="all.json").text.splitlines()
+    assert said[0] == "Read 3 memories (json): 3 merged"
+    assert "1 value: 1 stored" in said
+    assert "3 changes: 3 left out" in said
+    assert said[-1] == "Directives and procedures in it: 1. Those that are new await the user's review."
+    assert [line for line in said if line.endswith(" merged")][1:] == ["1 link: 1 merged"]
+
+
 def test_export_has_no_limit(world: World, agent: Agent, folder: Path) -> None:
     given = [{"content": f"walrus {number}", "project": "gitlab.com/group/walrus"} for number in range(10_500)]
     world.store.remember_many(given, batch_size=5000)

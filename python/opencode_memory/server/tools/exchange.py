@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field
 
@@ -23,7 +23,12 @@ from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
+if TYPE_CHECKING:
+    from opencode_memory.exchange import ImportReport
+
 _HEAD_CHARACTERS: Final = 4096
+_NOUNS: Final = {"link": "link", "kv": "value", "history": "change", "document": "plan and loop record"}
+"""Kinds of rows that an import may read beside memories."""
 _MOST_MOVED: Final = 50
 """Moved sections that an answer names."""
 
@@ -85,6 +90,10 @@ def import_memories(
     text = join_lines(
         f"{'Would read' if dry_run else 'Read'} {format_count(report.total('memory'), 'memory')} "
         f"({report.format}): {what}",
+        *(_describe_rows(report, kind, noun) for kind, noun in _NOUNS.items()),
+        f"Directives and procedures in it: {report.instructions}. Those that are new await the user's review."
+        if report.instructions
+        else None,
         *(f"skipped: {one_line(skipped)}" for skipped in report.skipped[:10]),
     )
     return Answer(
@@ -134,6 +143,14 @@ def bootstrap_memory(call: Call, path: Annotated[str, Field(max_length=4096)] = 
     )
     data: dict[str, Any] = to_json(report)
     return Answer(text, data)
+
+
+def _describe_rows(report: ImportReport, kind: str, noun: str) -> str | None:
+    """Say what happened to the rows of a kind; None if there are none."""
+    if not report.total(kind):
+        return None
+    what = ", ".join(f"{number} {outcome}" for outcome, number in report.counts[kind].items() if number)
+    return f"{format_count(report.total(kind), noun)}: {what}"
 
 
 def _find_work_tree(path: Path) -> Path | None:
