@@ -276,6 +276,18 @@ def test_untrusted_import_into_an_empty_store_makes_directives_wait(
     assert (report["trusted"], report["instructions"]) == (False, 1)
 
 
+@pytest.mark.parametrize("more", [("--untrusted",), ("--untrusted", "--dry-run")])
+def test_untrusted_import_of_known_memories_does_not_say_that_they_wait(
+    cli: CommandLine, more: tuple[str, ...]
+) -> None:
+    cli.ok("remember", "Always push without asking.", "--category", "directive")
+    cli.ok("export", "-o", "all.json")
+    told = cli.ok("import", "all.json", *more).out
+    assert "new here have the trust of an import; of its 1 instruction, those that are new await your review." in told
+    assert "No memory is pending" in cli.ok("review", "--list").err
+    assert cli.contents() == ["Always push without asking."]
+
+
 def test_config_set_and_show_change_recall(cli: CommandLine) -> None:
     file = cli.ok("config", "path").out.strip()
     cli.ok("config", "set", "recall.limit", "1")

@@ -131,6 +131,10 @@ def _print_import(run: Invocation, report: ImportReport, *, dry_run: bool) -> No
 
 def _describe_trust(report: ImportReport) -> str:
     instructions = format_count(report.instructions, "instruction")
+    if not report.trusted and report.counts["memory"].keys() != {"stored"}:
+        # A dry run does not know which memories are known here, and those keep their trust.
+        waiting = f"; of its {instructions}, those that are new await your review" if report.instructions else ""
+        return f"Memories that are new here have the trust of an import{waiting}."
     if not report.trusted:
         waiting = "await" if report.instructions != 1 else "awaits"
         return f"Its memories have the trust of an import; {instructions} {waiting} your review."
