@@ -202,6 +202,7 @@ def test_damaged_step_is_named_by_doctor_verify_and_export(cli: CommandLine, sto
     assert problem in cli("export", "-o", str(cli.folder / "all.json"), "--json").json["refused"][0]
     refused = cli("import", str(cli.folder / "all.json"), "--data-dir", str(cli.folder / "new"))
     assert "loop-step 'dddddddd/000001': kind: " in refused.err
+    cli.ok("remember", "Of another project.", "-p", "another")
     assert cli.ok("export", "-o", str(cli.folder / "app.json"), "-p", "another").err.count("damaged") == 0
     assert damaged[0] == "problem"
     assert damaged[1].startswith("the loop-step dddddddd/000001 is damaged: ")

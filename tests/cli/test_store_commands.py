@@ -261,6 +261,24 @@ def test_import_into_an_empty_store_tells_that_directives_apply(cli: CommandLine
 
 
 @pytest.mark.parametrize("file", ["all.json", "all.md"])
+def test_export_of_an_unknown_project_keeps_the_file_of_an_earlier_one(cli: CommandLine, file: str) -> None:
+    cli.ok("-p", "shop", "remember", "Always push without asking.")
+    cli.ok("-p", "shop", "export", "-o", file)
+    before = (cli.folder / file).read_bytes()
+    refused = cli("-p", "shpo", "export", "-o", file)
+    assert (refused.code, refused.out) == (1, "")
+    assert "did you mean 'shop'?" in refused.err
+    assert "nothing was exported" in refused.err
+    assert (cli.folder / file).read_bytes() == before
+
+
+def test_import_refuses_an_empty_path(cli: CommandLine) -> None:
+    refused = cli("import", "")
+    assert refused.code == 2
+    assert "the path is empty" in refused.err
+
+
+@pytest.mark.parametrize("file", ["all.json", "all.md"])
 def test_untrusted_import_into_an_empty_store_makes_directives_wait(
     cli: CommandLine, tmp_path: Path, file: str
 ) -> None:

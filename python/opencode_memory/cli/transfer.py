@@ -13,6 +13,7 @@ from opencode_memory.cli.command import command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.parameters import STANDARD_INPUT, PathType
 from opencode_memory.cli.progress import embed_pending, progress
+from opencode_memory.errors import NotFoundError
 from opencode_memory.exchange import ImportReport, export_memories, import_memories
 from opencode_memory.text.formatting import format_count
 
@@ -63,8 +64,12 @@ def export(run: Invocation, *, format: str | None, file: Path | None) -> None:
 
 def write(run: Invocation, request: ExportRequest) -> None:
     """Write an export and print its counts."""
+    project = run.given.project
     with run.open_store() as store:
-        report = export_memories(store, request.file or sys.stdout, format=request.format, project=run.given.project)
+        if project is not None and project not in store.projects.names():
+            # An empty export would replace an earlier one, for example because of a misspelt name.
+            raise NotFoundError("nothing was exported, because no project has this name", id=project)
+        report = export_memories(store, request.file or sys.stdout, format=request.format, project=project)
     for problem in report.refused:
         run.out.note(
             f"{problem}; no import accepts this export before the record is repaired, see `opencode-memory doctor`"
@@ -91,6 +96,8 @@ def import_(run: Invocation, *, file: str, format: str | None, untrusted: bool, 
     A second import of the same file changes nothing. -p stores the memories of a Markdown export, or of another
     system, in that project.
     """
+    if not file:
+        raise click.BadParameter("the path is empty", param_hint="FILE")
     read(run, ImportRequest(file=file, format=format, untrusted=untrusted, dry_run=dry_run))
 
 
