@@ -78,6 +78,25 @@ def test_summary_of_an_ended_session_is_stored(agent: Agent) -> None:
     assert agent.recall("walrus") == ["The walrus was fed"]
 
 
+@pytest.mark.parametrize("summary", ["The walrus\0", "\u200b"])
+def test_summary_that_is_refused_does_not_hide_the_end_of_the_session(agent: Agent, summary: str) -> None:
+    agent.ok("claim_item", session_id="s1", item_ref="!12")
+    refused = agent.refused("session_end", session_id="s1", summary=summary)
+    assert refused.startswith("Session s1 ended and released !12. Its summary was not stored: ")
+    assert refused.endswith("Next: call session_end again with another summary")
+    assert list_claims(agent) == {}
+    agent.ok("session_end", session_id="s1", summary="The walrus was fed")
+    assert agent.recall("walrus") == ["The walrus was fed"]
+
+
+def test_secret_in_a_summary_is_redacted_and_named(agent: Agent) -> None:
+    agent.ok("session_start", session_id="s1")
+    said = agent.ok(
+        "session_end", session_id="s1", summary="Used ghp_0123456789abcdefghijABCDEFGHIJ012345 to push"
+    ).text
+    assert said.endswith(" Secrets were redacted: github-token.")
+
+
 def test_claim_of_an_expired_session_is_taken_over_and_named(world: World, agent: Agent, other: Agent) -> None:
     agent.ok("claim_item", session_id="s1", item_ref="!12")
     world.pass_time(LEASE_SECONDS - 1)

@@ -53,9 +53,12 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
         raise InvalidInputError("summary: must not be empty; leave it out", field="summary")
     session = call.store.sessions.end(session_id, project=call.client.project)
     released = [claim.item for claim in session.claims]
+    claims = f" and released {', '.join(_format_item(call, item) for item in released)}" if released else ""
+    ended = f"Session {one_line(session.id, 80)} ended{claims}."
     data: dict[str, Any] = {"session": to_json(session), "released": released}
-    stored = ""
-    if summary is not None:
+    if summary is None:
+        return Answer(ended, data)
+    try:
         result = call.store.remember(
             summary,
             category="event",
@@ -65,10 +68,14 @@ def session_end(call: Call, session_id: SessionId, summary: Content | None = Non
             trust="agent",
             source={"tool": "mcp", "session": session_id},
         )
-        stored = f" Its summary is [{short_id(result.id)}]."
-        data["summary_id"] = result.id
-    claims = f" and released {', '.join(_format_item(call, item) for item in released)}" if released else ""
-    return Answer(f"Session {one_line(session.id, 80)} ended{claims}.{stored}", data)
+    except InvalidInputError as error:
+        reason = str(error).removeprefix("content: ")
+        refusal = InvalidInputError(f"{ended} Its summary was not stored: {reason}", field="summary")
+        refusal.hint = "call session_end again with another summary"
+        raise refusal from error
+    secrets = f" Secrets were redacted: {', '.join(result.redactions)}." if result.redactions else ""
+    data["summary_id"] = result.id
+    return Answer(f"{ended} Its summary is [{short_id(result.id)}].{secrets}", data)
 
 
 @tool(reads=True, answers=shape(sessions="array"))
