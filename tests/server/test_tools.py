@@ -231,6 +231,18 @@ def test_undo_is_not_idempotent(scene: Scene) -> None:
     assert scene.world.store.get(scene.fact).content.startswith("The shop")
 
 
+@pytest.mark.parametrize(
+    "same", [{"content": "Foxes sleep"}, {"category": "fact"}, {"topic": "foxes"}, {"tags": ["sleep"]}]
+)
+def test_edit_that_changes_nothing_does_not_promise_an_undo(scene: Scene, same: dict[str, Any]) -> None:
+    id = scene.agent.remember("Foxes sleep", topic="foxes", tags=["sleep"])
+    said = scene.agent.ok("edit_memory", memory_id=id, **same).text
+    assert said.startswith(f"[{id[-8:]}] is unchanged: it has these values.")
+    assert len(scene.world.store.history(id)) == 1
+    changed = scene.agent.ok("edit_memory", memory_id=id, content="Foxes run").text
+    assert changed.startswith(f"Changed [{id[-8:]}]. undo restores the previous text.")
+
+
 @pytest.mark.parametrize("name", KEEPERS)
 def test_non_destructive_tool_keeps_every_text_in_the_store(scene: Scene, name: str) -> None:
     before = {memory.id: memory.content for memory in scene.world.store.list(project="*", status=ANY, limit=500)}

@@ -108,9 +108,10 @@ def edit_memory(
     if changed.id != memory.id:
         text = f"[{short_id(memory.id)}] is unchanged. The new text is [{short_id(changed.id)}].{secrets}"
         return Answer(join_lines(text, describe_waiting(changed), separator=" "), {"memory": memory_data(changed)})
-    text = join_lines(
-        f"Changed [{short_id(changed.id)}]. undo restores the previous text.{secrets}", _show(call, changed)
-    )
+    # An edit that changes nothing is not in the history, so an undo would take back an earlier change.
+    is_changed = any(getattr(changed, name) != getattr(memory, name) for name in changes)
+    done = "Changed [{}]. undo restores the previous text." if is_changed else "[{}] is unchanged: it has these values."
+    text = join_lines(done.format(short_id(changed.id)) + secrets, _show(call, changed))
     return Answer(text, {"memory": memory_data(changed)})
 
 
