@@ -30,6 +30,7 @@ from opencode_memory.server.tools.argument_types import (
     ScopeName,
 )
 from opencode_memory.server.wording import describe_gap
+from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import short_id
 
 _PARTS: Final = {"what": "What", "why": "Why", "learned": "Learned"}
@@ -191,7 +192,7 @@ def link_memories(
         raise ConflictError("a memory cannot be linked to itself")
     call.store.link(source.id, target.id, kind, reason)
     return Answer(
-        f"Linked [{short_id(source.id)}] → {kind} → [{short_id(target.id)}].",
+        f"Linked [{short_id(source.id)}] → {one_line(kind)} → [{short_id(target.id)}].",
         {"source": source.id, "target": target.id, "kind": kind},
     )
 
