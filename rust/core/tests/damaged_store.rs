@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use opencode_memory_core::control::Control;
+use opencode_memory_core::control::{Control, answering};
 use opencode_memory_core::index::catch_up::try_lock;
 use opencode_memory_core::index::graph::snapshot;
 use opencode_memory_core::index::lexical;
@@ -18,7 +18,7 @@ use opencode_memory_core::store::{Connection, FILE, Store, check, recovery};
 use opencode_memory_core::text::normalise;
 use opencode_memory_core::{Clock, Engine, Error, ErrorKind, Options, Result};
 
-use support::files::{contents, copy, flip};
+use support::files::{contents, copy, files, flip};
 use support::{BEGINNING, catch_up, embed, everything, near, open, options, question, remember, text, word};
 
 const TEXTS: usize = 80;
@@ -368,4 +368,26 @@ fn verification_that_waits_for_an_indexer_can_be_interrupted() {
     let _indexer = try_lock(dir.path()).expect("a lock").expect("no other process");
     let stop = Control { is_interrupted: &|| true, progress: &|_, _, _| {} };
     assert!(matches!(open(dir.path()).verify(&stop), Err(Error::Interrupted)));
+}
+
+#[test]
+fn busy_store_is_not_damaged_and_stays_in_its_place() {
+    let prepared = prepared();
+    let (dir, backup) = (prepared.path(), prepared.path().join("backups/one.db"));
+    open(dir).backup(&backup, &Control::none()).expect("a backup");
+    let other = Connection::open(dir.join(FILE)).expect("a store");
+    other
+        .execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; UPDATE kv SET updated_at = 1; COMMIT")
+        .expect("a lock");
+    assert!(std::fs::metadata(dir.join("store.db-wal")).expect("a WAL").len() > 0);
+    let before = files(dir); // reading the files would release the locks of this process
+    let busy = |error: Error| matches!(error, Error::Busy { .. });
+    // Each wait would take long, so the caller ends it.
+    assert!(answering(&|| true, || recovery::is_sound(dir, &Control::none())).is_err_and(busy));
+    assert!(answering(&|| true, || recovery::first_damage(dir, &Control::none())).is_err_and(busy));
+    assert!(answering(&|| true, || Store::open(dir, true, BEGINNING)).is_err_and(busy));
+    let restored = answering(&|| true, || recovery::restore_beside(dir, &backup, BEGINNING, &Control::none()));
+    assert!(restored.is_err_and(busy));
+    let after = files(dir).into_iter().filter(|path| !path.ends_with("restore.lock"));
+    assert_eq!(after.collect::<Vec<_>>(), before);
 }

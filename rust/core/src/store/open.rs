@@ -83,7 +83,10 @@ pub fn read_access(file: &Path) -> Result<Access> {
     });
     match opened {
         Ok(()) => return Ok(Access::ReadOnly),
-        Err(error @ Error::CorruptStore { .. }) => return Err(error.located(file)),
+        // A busy store is neither damaged, nor may it be read without locks.
+        Err(error @ (Error::CorruptStore { .. } | Error::Busy { .. } | Error::Interrupted)) => {
+            return Err(error.located(file));
+        }
         Err(_) => {}
     }
     // In a folder that we cannot write to, SQLite cannot create the shared memory of a WAL. With no WAL beside it, the
