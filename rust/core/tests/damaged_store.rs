@@ -391,3 +391,27 @@ fn busy_store_is_not_damaged_and_stays_in_its_place() {
     let after = files(dir).into_iter().filter(|path| !path.ends_with("restore.lock"));
     assert_eq!(after.collect::<Vec<_>>(), before);
 }
+
+#[test]
+fn journal_of_damaged_files_is_moved_aside_with_them() {
+    let prepared = prepared();
+    let (dir, backup) = (prepared.path(), prepared.path().join("backups/one.db"));
+    open(dir).backup(&backup, &Control::none()).expect("a backup");
+    std::fs::write(dir.join(FILE), b"ruined").expect("a file");
+    // A journal that `SQLite` would apply to the restored file.
+    let other = support::folder();
+    let hot = other.path().join(FILE);
+    let written = Connection::open(&hot).expect("a database");
+    written
+        .execute_batch(
+            "PRAGMA cache_size = 2; CREATE TABLE t(x); BEGIN; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n \
+             WHERE i < 2000) INSERT INTO t SELECT hex(randomblob(250)) FROM n",
+        )
+        .expect("an open transaction");
+    let journal = dir.join("store.db-journal");
+    std::fs::copy(other.path().join("store.db-journal"), &journal).expect("a journal");
+    let replaced = recovery::restore_beside(dir, &backup, BEGINNING, &Control::none()).expect("a restored backup");
+    assert!(!journal.exists());
+    assert!(replaced.aside.expect("a folder").join("store.db-journal").exists());
+    support::assert_clean(&open(dir));
+}

@@ -16,7 +16,8 @@ pub const ASIDE: &str = "damaged-";
 /// Folder in which a restored store is built.
 pub const BUILDING: &str = "restoring";
 /// Parts of a store on disk: the file first, so that a restore that is killed leaves no store with a foreign WAL.
-const PARTS: [&str; 3] = ["", "-wal", "-shm"];
+/// `SQLite` would apply a journal to the restored file.
+const PARTS: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
 /// Result of a restore that replaced the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
