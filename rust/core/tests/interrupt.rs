@@ -68,6 +68,28 @@ fn backup_that_another_process_has_begun_again_does_not_publish_its_incomplete_f
 }
 
 #[test]
+fn backup_whose_files_another_process_has_taken_says_so() {
+    let (dir, engine) = prepared();
+    let (target, partial) = (dir.path().join("another.db"), dir.path().join("another.db.partial"));
+    let journal = dir.path().join("another.db.partial-journal");
+    let asked = AtomicUsize::new(0);
+    let begin_again = || {
+        if asked.fetch_add(1, Ordering::Relaxed) == 1 {
+            std::fs::remove_file(&partial).expect("a file of the backup");
+            std::fs::write(&partial, b"begun").expect("a file");
+            // SQLite cannot end its transaction.
+            std::fs::remove_file(&journal).expect("a journal");
+            std::fs::create_dir(&journal).expect("a folder");
+        }
+        false
+    };
+    let done = engine.backup(&target, &Control { is_interrupted: &begin_again, progress: &|_, _, _| {} });
+    assert!(matches!(done, Err(Error::Conflict(_))), "{done:?}");
+    assert!(!target.exists());
+    assert_eq!(std::fs::read(&partial).expect("the file of the other process"), b"begun");
+}
+
+#[test]
 fn interrupted_restore_changes_nothing() {
     let (dir, engine) = prepared();
     let backup = dir.path().join("backup.db");

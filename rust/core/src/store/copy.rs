@@ -1,5 +1,6 @@
 //! Writes a copy of a database, for a backup and before a migration.
 
+use std::io;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -22,22 +23,33 @@ pub struct DatabaseCopy<'a> {
 
 impl DatabaseCopy<'_> {
     /// Write the copy under its first name; returns the identity of its file.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] if another process writes a copy of the same names.
     pub fn write_partial(&self, connection: &Connection, control: &Control<'_>) -> Result<Identity> {
         let name = self.partial.to_str().ok_or_else(|| Error::invalid("path", "is not UTF-8, which SQLite needs"))?;
+        let fail = |source| Error::storage(self.attempted, self.target, source);
         self.remove_partial()?;
-        files::create_file(self.partial)?;
-        let own =
-            platform::identity(self.partial).map_err(|source| Error::storage(self.attempted, self.target, source))?;
+        platform::create_private_file(self.partial).map_err(|source| match source.kind() {
+            io::ErrorKind::AlreadyExists => self.conflict(),
+            _ => fail(source),
+        })?;
+        let own = platform::identity(self.partial).map_err(fail)?;
         let copied = interruptible(connection, control, || {
             connection
                 .execute("VACUUM INTO ?1", [name])
                 .map(drop)
                 .map_err(|error| connection::describe(self.attempted, self.target, error))
         });
-        if copied.is_err() && self.is_own(own) {
-            self.remove_partial()?;
+        match copied {
+            Ok(()) => Ok(own),
+            Err(error) if self.is_own(own) => {
+                self.remove_partial()?;
+                Err(error)
+            }
+            Err(Error::Interrupted) => Err(Error::Interrupted),
+            Err(_) => Err(self.conflict()),
         }
-        copied.map(|()| own)
     }
 
     /// Give the complete copy, whose file is `own`, its last name.
@@ -49,7 +61,7 @@ impl DatabaseCopy<'_> {
         let fail = |source| Error::storage(self.attempted, self.target, source);
         let synced = crate::durable::sync_file(self.partial);
         if !self.is_own(own) {
-            return Err(Error::Conflict(format!("another process is writing {} as well", self.target.display())));
+            return Err(self.conflict());
         }
         synced.map_err(fail)?;
         platform::rename(self.partial, self.target).map_err(fail)?;
@@ -60,6 +72,10 @@ impl DatabaseCopy<'_> {
     fn remove_partial(&self) -> Result<()> {
         files::remove_if_there(&files::journal_of(self.partial))?;
         files::remove_if_there(self.partial)
+    }
+
+    fn conflict(&self) -> Error {
+        Error::Conflict(format!("another process is writing {} as well", self.target.display()))
     }
 
     fn is_own(&self, own: Identity) -> bool {
