@@ -48,6 +48,7 @@ def brief(store: MemoryStore, request: BriefRequest = REQUEST, *, budget: int = 
         ("# PDF\n\nInvoices are rendered by WeasyPrint.", "- PDF: Invoices are rendered by WeasyPrint."),
         ("## Why?\nIt is fast.", "- Why? It is fast."),
         ("#!/bin/sh is the first line\nof each script", "- #!/bin/sh is the first line of each script"),
+        (f"# {' ' * 20_000}\nIt is fast.", "- It is fast."),
     ],
 )
 def test_heading_of_a_note_is_told_from_its_text(store: MemoryStore, content: str, line: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
@@ -27,8 +27,8 @@ _CUT_BYTES: Final = 200
 _BEFORE_BYTES: Final = 80
 _LATER_BYTES: Final = 160
 _MARKS: Final = re.compile(r"^(?:#{1,6}\s+|[-*]\s+|>\s+)+")
-_HEADING: Final = re.compile(r"^(#{1,6}[ \t]+(?:[^\n]*[^\s.:!?])?)[ \t]*\n\s*(?=\S)", re.MULTILINE)
-"""A heading and the break behind it, which nothing else marks on one line: "# PDF", "Invoices are rendered by …"."""
+_HEADING: Final = re.compile(r"#{1,6}\s")
+_ENDS: Final = (".", ":", "!", "?")
 _ARTICLE: Final = frozenset({"the", "a", "an"})
 _AGED: Final = frozenset({Category.DECISION, Category.BLOCKER, Category.PLAN})
 """Categories whose statements become outdated, so that a reader needs their age."""
@@ -86,8 +86,19 @@ def _format(entry: Entry, text: str, id_: str, at: datetime) -> str:
 
 
 def _read_line(memory: Memory) -> str:
-    text = _HEADING.sub(r"\1: ", escape(memory.content))
+    text = "\n".join(_mark_headings(escape(memory.content)))
     return _MARKS.sub("", one_line(text, 10 * LONG_BYTES))
+
+
+def _mark_headings(text: str) -> Iterator[str]:
+    """Yield the lines of a text, with a colon behind a heading that has text below it.
+
+    On one line, nothing else tells them apart: "# PDF", "Invoices are rendered by …".
+    """
+    lines = [line for line in map(str.strip, text.split("\n")) if line]
+    for line in lines[:-1]:
+        yield f"{line}:" if _HEADING.match(line) and not line.endswith(_ENDS) else line
+    yield from lines[-1:]
 
 
 def _find_due(memory: Memory, at: datetime) -> Due | None:

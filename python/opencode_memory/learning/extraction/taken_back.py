@@ -114,7 +114,7 @@ def is_taken_back(text: str) -> bool:
     >>> is_taken_back("Ignore that warning.")
     False
     """
-    return bool(_TAKEN_BACK.search(text.replace("’", "'"))) and len(text.split()) <= _MOST_WORDS
+    return len(text.split()) <= _MOST_WORDS and bool(_TAKEN_BACK.search(text.replace("’", "'")))
 
 
 def is_about_own_words(text: str) -> bool:
