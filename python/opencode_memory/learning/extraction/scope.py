@@ -15,6 +15,21 @@ _HERE: Final = re.compile(
     re.IGNORECASE,
 )
 """Words of a statement about one project that names the others for comparison."""
+_WIDENS: Final = re.compile(
+    r"(?:and |so )?(?:that|this|it)(?:['’]?s| is| goes| holds| applies| counts)\b", re.IGNORECASE
+)
+_MOST_WORDS: Final = 12
+
+
+def widens_the_sentence_before(core: str) -> bool:
+    """Return whether a sentence only says that the one before it holds in all projects of the user.
+
+    >>> widens_the_sentence_before("That's a rule for all my projects.")
+    True
+    >>> widens_the_sentence_before("That's a rule for all tests.")
+    False
+    """
+    return bool(_WIDENS.match(core)) and len(core.split()) <= _MOST_WORDS and is_for_all_projects(core)
 
 
 def is_for_all_projects(text: str) -> bool:

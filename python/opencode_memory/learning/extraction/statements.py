@@ -29,7 +29,7 @@ from opencode_memory.learning.extraction.languages.lasting_statements import fin
 from opencode_memory.learning.extraction.languages.lasting_statements import is_retraction as is_retraction_elsewhere
 from opencode_memory.learning.extraction.languages.recognition import recognise
 from opencode_memory.learning.extraction.retractions import read_remark
-from opencode_memory.learning.extraction.scope import is_for_all_projects
+from opencode_memory.learning.extraction.scope import is_for_all_projects, widens_the_sentence_before
 from opencode_memory.learning.extraction.sentences import Sentence, is_question, split_sentences
 from opencode_memory.learning.extraction.subjects import make_topic, normalise_statement
 from opencode_memory.learning.extraction.typed_prose import extract_typed_prose
@@ -89,6 +89,10 @@ class _Found:
     candidate: Candidate
     covered: frozenset[int]
 
+    def widen(self, number: int) -> _Found:
+        """Return a copy that holds in all projects, because the sentence with a number says so."""
+        return replace(self, candidate=replace(self.candidate, is_global=True), covered=self.covered | {number})
+
 
 def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     """Return the statements of a user's message.
@@ -111,6 +115,9 @@ def extract_from_user(message: str, before: Context) -> tuple[Candidate, ...]:
     found: list[_Found] = [] if chosen is None else [_Found(0, chosen, frozenset({0}))]
     retracted: set[int] = set()
     for sentence in sentences:
+        if found and found[-1].number == sentence.number - 1 and _widens(sentence, found[-1].candidate):
+            found = [*found[:-1], found[-1].widen(sentence.number)]
+            continue
         withdrawn = _find_withdrawn(sentence)
         remark = read_remark(sentence)
         if withdrawn is None and remark.retracts_sentence:
@@ -229,6 +236,10 @@ def _add(found: list[_Found], sentence: Sentence, sentences: Sequence[Sentence],
     if found and found[-1].number == number - 1 and candidate.content.startswith(found[-1].candidate.content):
         found = found[:-1]
     return [*found, _Found(number, candidate, covered)]
+
+
+def _widens(sentence: Sentence, before: Candidate) -> bool:
+    return not (sentence.is_question or before.withdraws) and widens_the_sentence_before(sentence.core)
 
 
 def _find_withdrawn(sentence: Sentence) -> Candidate | None:

@@ -51,6 +51,23 @@ def test_sentence_that_only_begins_with_such_a_word_is_no_order(said):
     assert learn_texts(user(f"The staging database is copied every night. {said}")) == []
 
 
+@pytest.mark.parametrize(
+    ("behind", "is_global"),
+    [
+        ("thats a rule for all my projects", True),
+        ("And this goes for every repo of mine.", True),
+        ("That is a global rule!", True),
+        ("Is that a rule for all my projects?", False),
+        ("That's a rule for all tests.", False),
+        ("That goes for this repo, not for all my projects.", False),
+    ],
+)
+def test_sentence_behind_a_statement_may_widen_it(behind: str, is_global: bool) -> None:
+    found = find_candidates(user(f"I always want a failing test first. {behind}"))
+
+    assert [one.is_global for one in found if not one.is_weak] == [is_global]
+
+
 def test_global_rule_holds_in_all_projects():
     (one,) = find_candidates(user(f"{JQ} Record this as a global rule."))
 
