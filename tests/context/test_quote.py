@@ -137,8 +137,9 @@ def test_nothing_is_quoted(store: MemoryStore, asked: str, session: str, subagen
         f"Please note: {RULE.lower()} Add a test for refunds of vouchers.",
         "Add refunds of vouchers, please.",
         "Can you add the refunds of vouchers?",
+        "Good morning! Where did we stop with the refunds of vouchers?",
     ],
-    ids=["directive", "directive and task", "task", "task as a question"],
+    ids=["directive", "directive and task", "task", "task as a question", "question"],
 )
 def test_words_without_news_are_not_quoted(store: MemoryStore, said: str) -> None:
     store.remember(RULE, project="shop", category="directive")

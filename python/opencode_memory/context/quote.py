@@ -1,13 +1,14 @@
 """Quotes what the user said in an earlier session, beside a first message for which no memory is relevant.
 
 Only words that the user typed are quoted: an answer of an agent, and pasted text, may repeat a poisoned file. If an
-agent's answer is nearest, the user's words before it are quoted. Words that only order a task, or say what the model
-sees anyway, are not quoted. Only the first message that the model sees gets a quotation, because within a project most
-messages are near to an earlier one.
+agent's answer is nearest, the user's words before it are quoted. Words that only ask or order a task, or say what the
+model sees anyway, are not quoted. Only the first message that the model sees gets a quotation, because within a project
+most messages are near to an earlier one.
 """
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,12 @@ _FOLLOWING: Final = 6
 _PRECEDING: Final = 6
 _TITLE: Final = 60
 _BYTES: Final = 600
+_ASKS: Final = re.compile(
+    r"(?:what|where|when|which|who|whose|why|how)(?:['\u2019]?s)?\b.*\?\W*$", re.IGNORECASE | re.DOTALL
+)
+"""A question that only asks. "Could we round half up?" may be a decision."""
+_LEAST_WORDS: Final = 3
+"""Words of a sentence that says something: not "good morning"."""
 _USER: Final = "user"
 
 
@@ -66,7 +73,7 @@ def find_quote(store: MemoryStore, text: str, *, session: str, project: str | No
 
 
 def _says_more(turn: Turn, known: LoadedText) -> bool:
-    """Return whether the user said more than a task and what is known."""
+    """Return whether the user said more than a task, a question, a greeting, and what is known."""
     # Slow to import, and few messages need them.
     from opencode_memory.learning.extraction.clauses import is_only_task  # noqa: PLC0415
     from opencode_memory.learning.extraction.sentences import split_sentences  # noqa: PLC0415
@@ -74,7 +81,8 @@ def _says_more(turn: Turn, known: LoadedText) -> bool:
     typed = typed_of(turn.text)
     # A sentence behind this length is cut off in the block.
     sentences = split_sentences(cut(typed, _BYTES)[0])
-    return not all(is_only_task(sentence.core) or known.says(sentence.core) for sentence in sentences)
+    told = (one.core for one in sentences if not _ASKS.match(one.core) and len(one.core.split()) >= _LEAST_WORDS)
+    return not all(is_only_task(said) or known.says(said) for said in told)
 
 
 def _find_request(store: MemoryStore, turn: Turn) -> Turn | None:
