@@ -154,3 +154,14 @@ def test_earlier_statement_that_a_block_names_may_be_said_again():
     block = "- Push directly to main. (2 d ago; before: Never push directly to main.)"
 
     assert learn_beside(block, "Never push directly to main!")
+
+
+def test_what_holds_instead_is_no_repetition_of_a_withdrawal_in_the_block():
+    block = '- Rates are kept in a file. (2 d ago; said later, 1 d ago: "Forget what I said about the file.")'
+    state = SessionState(injected=add_texts((), [block]))
+    withdrawal = "Forget what I said about the file."
+    _, again = run_steps(messages(user(withdrawal), user("ok")), state)
+    _, more = run_steps(messages(user(f"{withdrawal} Rates live in the table vat_rates."), user("ok")), state)
+
+    assert [one.rule for one in again] == []
+    assert [one.instead for one in more if one.withdraws] == ["Rates live in the table vat_rates."]

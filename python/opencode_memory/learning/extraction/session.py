@@ -249,7 +249,7 @@ def _is_repeated(candidate: Candidate, state: SessionState) -> bool:
 
 
 def _is_repeated_by_person(candidate: Candidate, state: SessionState) -> bool:
-    text = candidate.content
+    text = candidate.with_instead(()).content
     # A statement with a topic may be repeated after another statement has replaced it.
     if candidate.topic is None and injected_text.repeats_last_words(text, state.proposed):
         return True
