@@ -359,6 +359,22 @@ def test_picked_option_is_a_decision_in_the_words_of_the_offer(answer):
 
 
 @pytest.mark.parametrize(
+    ("answer", "rest"),
+    [
+        ("2, please", ""),
+        ("the second one, please!", ""),
+        ("option 2, thank you", ""),
+        ("2, one per region", " one per region"),
+        ("2 but with a time to live, please", " but with a time to live"),
+    ],
+)
+def test_chosen_option_has_no_word_of_politeness(answer, rest):
+    (one,) = [one for one in find_candidates(agent(OFFER), user(answer)) if one.rule == "picked an option"]
+
+    assert one.content == f"Chosen: Use Memcached for the cache.{rest}"
+
+
+@pytest.mark.parametrize(
     "answer",
     [
         "7",

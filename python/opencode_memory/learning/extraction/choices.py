@@ -15,7 +15,7 @@ _PICKS: Final = re.compile(
     r"i would |i'?ll )?"
     r"(?:go (?:with|for)|do|take|pick|choose|use|prefer|went with|say|make it)?\s*(?:the )?"
     r"(?:(?P<word>option|variant|approach|alternative|number|no\.|nr\.?|plan|solution|#)\s*)?"
-    r"(?:(?P<mark>[1-9]|[a-dA-D])(?P<end>[.),:;! ]|$)|(?P<place>first|second|third|fourth|last)\b)",
+    r"(?:(?P<mark>[1-9]|[a-dA-D])(?P<end>[.),:;! ]|$)|(?P<place>first|second|third|fourth|last)\b(?: one\b)?)",
     re.IGNORECASE,
 )
 _OFFERED: Final = re.compile(
@@ -37,6 +37,7 @@ _TASK: Final = re.compile(
 _PLACES: Final = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
 _NUMBERED_LINE: Final = re.compile(r"^\s*\(?(?:\d|[a-dA-D])[.)]\s", re.MULTILINE)
 _NUMBER: Final = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_POLITE_END: Final = re.compile(r"(?:^|,? +)(?:please|pls|thanks|thank you|thx)\W*$", re.IGNORECASE)
 _RULE: Final = "picked an option"
 _FEWEST: Final = 2
 _MOST_WORDS: Final = 14
@@ -69,7 +70,7 @@ def find_choice(message: str, offer: str) -> Candidate | None:
     plain = shorten(re.sub(r"\*\*|__", "", option), _OPTION_CHARS).rstrip(".: ")
     if len(plain.split()) < _LEAST_OPTION_WORDS or plain.endswith("?") or _TASK.match(plain) or not is_english(plain):
         return None
-    rest = " ".join(message[picked.end() :].split()).lstrip(".,:;! ")
+    rest = _POLITE_END.sub("", " ".join(message[picked.end() :].split()).lstrip(".,:;! "))
     return Candidate(
         category=Category.DECISION,
         content=shorten(f"Chosen: {plain}. {rest}".strip(), LONGEST_CONTENT),
