@@ -105,7 +105,7 @@ const ROWS: &[Row] = &[
     row("url-password", &["://"], r#"\b[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s/:@"'<>`]*:([^\s/@"'<>`]+)@[A-Za-z0-9\[]"#, url_password),
     row("secret", &["key ", "KEY ", "Key ", "oken ", "OKEN "], r#"\b(?i:(?:api|access|secret|auth|account|personal access|bot)[ _-]?(?:key|token)) +["'`]?([A-Za-z0-9._~+/=-]{16,})"#, random_with_digit),
     row("password", &["curl "], r#"\bcurl [^\n|;]{0,200}?(?:-u|--user)[ =]["']?[^\s:"']{1,64}:([^\s"']{3,})"#, no_placeholder),
-    row("password", &["mysql", "mariadb"], r#"\b(?:mysql|mariadb)[a-z-]{0,16} [^\n|;&]{0,200}?(?:^|[ \t])-p["']?([^\s"'|;&]{3,})"#, no_placeholder),
+    row("password", &["mysql", "mariadb"], r#"\b(?:mysql|mariadb)[a-z-]{0,16}(?: [^\n|;&]{0,200}?)?[ \t]-p["']?([^\s"'|;&]{3,})"#, no_placeholder),
     row("password", &["machine ", "default "], r#"\b(?:machine\s+(?:\S{1,200}[.:]\S{1,200}|localhost)|default)\s+login\s+\S{1,255}\s+password\s+["']?([^\s"']{3,})"#, no_placeholder),
     row("password", &["sshpass "], r#"\bsshpass +-p *["']?([^\s"']{3,})"#, no_placeholder),
 ];
