@@ -25,8 +25,8 @@ INTRODUCTION = """\
 
 After reading this page, you can look up every command and option.
 
-It shows the help of `opencode-memory`, which is also installed as `ocm-mem`. A test compares this page with the output
-of `--help`; `UPDATE_DOCS=1 pytest tests/cli/test_help.py` updates it.
+It shows the help of `opencode-memory`, which is also installed as `ocm-mem` and `ocm-memory`. A test compares this page
+with the output of `--help`; `UPDATE_DOCS=1 pytest tests/cli/test_help.py` updates it.
 
 Exit codes: 0 for success, also of a list without entries. 1 if what you search or name is not found, if there is nothing
 to undo, stop or remove, for a failed check, and for your "no" to a question. 2 for wrong usage or an error, 130 for an
