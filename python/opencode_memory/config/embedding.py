@@ -69,7 +69,9 @@ class EmbeddingConfig:
 
 
 EMBEDDING_SETTINGS: Final = (
-    Setting("embedding.threads", "threads of the bundled model; 0 for all cores", always(0), whole_number(0, 256)),
+    Setting(
+        "embedding.threads", "threads of the bundled model; 0 for all cores, at most 4", always(0), whole_number(0, 256)
+    ),
     Setting(
         "embedding.provider",
         "the bundled model, a server with the format of OpenAI or Voyage, or a model in a folder",
