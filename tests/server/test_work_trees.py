@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.mcp import Agent, World
+from support.mcp import Agent, Roots, World
 
 
 @pytest.fixture
@@ -65,3 +65,19 @@ def test_paths_of_other_places_stay_absolute(world: World, agent: Agent, folder:
     assert world.store.get(id_).entities == (f"{folder}-side/src/app.py", "/etc/walrus/app.conf")
     everywhere = agent.remember(f"The user likes {folder}/src/app.py", scope="global")
     assert world.store.get(everywhere).entities == (f"{folder}/src/app.py",)
+
+
+def test_file_of_another_repository_among_the_roots_stays_absolute(world: World) -> None:
+    walrus, bees = world.repository("walrus"), world.repository("bees")
+    side = world.worktree(walrus, "walrus-side")
+    agent = world.agent(roots=Roots(walrus, bees, side))
+    theirs = f"{bees}/src/app.py"
+    assert f"{theirs} is yours" in agent.ok("claim_item", session_id="a", item_ref=theirs).text
+    for own in ("src/app.py", f"{walrus}/src/app.py", f"{side}/src/app.py"):
+        assert agent.ok("claim_item", session_id="b", item_ref=own).text == "src/app.py is yours."
+    id_ = agent.remember(f"The bee is in {theirs}, the walrus in {side}/src/walrus.py")
+    assert set(world.store.get(id_).entities) == {theirs, "src/walrus.py"}
+    assert agent.ok("get_context", entity_ref="src/app.py").data["memories"] == []
+    # Both may still be read and written.
+    for folder in (walrus, bees, side):
+        agent.ok("export_memories", output_path=f"{folder}/all.json")

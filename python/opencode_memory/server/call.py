@@ -63,7 +63,7 @@ class Call:
     def name_entity(self, reference: str, project: str | None) -> str:
         """Return the canonical name of an entity that the client refers to in a project."""
         client = self.client
-        trees = [tree.as_posix() for tree in client.folders] if project == client.project else []
+        trees = [tree.as_posix() for tree in client.work_trees] if project == client.project else []
         return canonical(reference, project=project, work_trees=trees)
 
     def get_visible(self, id: str) -> Memory:
@@ -104,7 +104,7 @@ class Call:
 
     def _in_work_trees(self, store: MemoryStore) -> MemoryStore:
         client = self.client
-        return store if client.project is None else store.in_work_trees(client.project, client.folders)
+        return store if client.project is None else store.in_work_trees(client.project, client.work_trees)
 
     def _resolve_allowed(self, path: Path) -> Path:
         projects = (folder for folder in self.client.folders if not _contains_home(folder))

@@ -130,17 +130,31 @@ class ClientProjects:
             return ClientScope(may_cross=may_cross)
         try:
             folders = tuple(map(_unquote, folders))
-            trees = tuple(dict.fromkeys(work_tree(folder) or folder for folder in folders))
+            trees = {folder: work_tree(folder) or folder for folder in folders}
             project = self._state.projects.name(folders[0])
+            # A root may be another repository, whose src/app.py is another file.
+            own = [tree for folder, tree in trees.items() if folder == folders[0] or self._is_of(project, folder)]
         except OSError as error:
             raise InvalidInputError(f"{HEADER}: is not a valid folder: {error.strerror}", field=HEADER) from error
         # Set the project even if it has no memories. Otherwise its client could name other projects.
-        return ClientScope(project=project, folders=trees, may_cross=may_cross)
+        return ClientScope(
+            project=project,
+            folders=tuple(dict.fromkeys(trees.values())),
+            work_trees=tuple(dict.fromkeys(own)),
+            may_cross=may_cross,
+        )
 
     def refresh(self, folders: tuple[Path, ...]) -> None:
         """Update the identity of a project (its remotes and folder) after a call wrote into it."""
         if folders:
             self._state.projects.refresh(_unquote(folders[0]))
+
+    def _is_of(self, project: str, folder: Path) -> bool:
+        try:
+            return self._state.projects.name(folder) == project
+        except InvalidInputError:
+            # A folder whose path is not UTF-8 has no project.
+            return False
 
     async def _request_roots(
         self, context: ServerRequestContext[Any, Any], params: CallToolRequestParams, session: str

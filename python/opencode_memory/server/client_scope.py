@@ -35,11 +35,13 @@ class ClientScope:
     Attributes:
         project: The project of the client's folder; None if the client has no known folder.
         folders: The client's working trees, the main one first. Tools may read and write files there.
+        work_trees: Those of them that belong to the project. Files below them are named by their relative paths.
         may_cross: Whether the configuration allows the client to name other projects.
     """
 
     project: str | None = None
     folders: tuple[Path, ...] = ()
+    work_trees: tuple[Path, ...] = ()
     may_cross: bool = False
 
     def resolve_project(self, requested: str | None, store: MemoryStore) -> str | None:

@@ -163,7 +163,7 @@ def _list_about(call: Call, name: str, reference: str, project: str | None) -> t
     store, most = call.state.store, _MOST_OF_AN_ENTITY
     bare = entities.canonical(reference, project=None)
     wanted: list[Filter] = [{"entity": name, "project": project}]
-    wanted += [{"entity": f"{folder.as_posix()}/{name}", "project": project} for folder in call.client.folders]
+    wanted += [{"entity": f"{folder.as_posix()}/{name}", "project": project} for folder in call.client.work_trees]
     if bare != name:
         wanted.append({"entity": bare, "scope": ScopeKind.GLOBAL})
     found: dict[str, Memory] = {}
