@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from opencode_memory.errors import InvalidInputError
 from opencode_memory.exchange import markdown, native_json, opencode_manager, semantic_memory
@@ -19,6 +19,7 @@ from opencode_memory.exchange.dry_run import rehearsal
 from opencode_memory.exchange.foreign import ForeignExport, write_foreign
 from opencode_memory.exchange.formats import FOREIGN_FORMATS, IMPORT_FORMATS, check_format
 from opencode_memory.exchange.plans_and_loops import check_readable
+from opencode_memory.exchange.renamed import find_renamed, take_names
 from opencode_memory.exchange.results import ImportReport
 from opencode_memory.exchange.source import TextSource, open_source
 from opencode_memory.models import ALL_PROJECTS, Category, ProjectIdentity, Scope, Status, Trust
@@ -135,8 +136,11 @@ def _import_native(
     found: Counter[str] = Counter()
     trusts: dict[str, str] = {}
     instructions: Counter[str] = Counter()
+    projects: list[Mapping[str, Any]] = []
     for line, kind, row in native_json.read(text):
         found[kind] += 1
+        if kind == "project":
+            projects.append(row)
         if bounds is not None:
             bounds.check(kind, row, line)
         if kind == "memory":
@@ -148,7 +152,7 @@ def _import_native(
         bounds.check_ends()
     as_own = trusted and _is_own_past(store, trusts)
     with rehearsal(store) as nowhere:
-        native_json.load(nowhere, text, as_own=as_own, with_projects=trusted, progress=None)
+        native_json.load(nowhere, text, as_own=as_own, with_projects=trusted, renamed={}, progress=None)
         try:
             check_readable(nowhere)
         except InvalidInputError as error:
@@ -157,7 +161,9 @@ def _import_native(
     if not dry_run:
         total = found.total()
         report = None if progress is None else lambda done: progress(done, total)
-        counts = native_json.load(store, text, as_own=as_own, with_projects=trusted, progress=report)
+        # A file of someone else says nothing about repositories.
+        renamed = take_names(store, find_renamed(store, projects)) if trusted else {}
+        counts = native_json.load(store, text, as_own=as_own, with_projects=trusted, renamed=renamed, progress=report)
     return ImportReport(
         format=native_json.NAME,
         dry_run=dry_run,

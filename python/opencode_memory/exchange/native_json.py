@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from opencode_memory.errors import FormatVersionError, InvalidInputError
 from opencode_memory.exchange.foreign import UNTRUSTED
 from opencode_memory.exchange.plans_and_loops import EXPORTED, at_rest
+from opencode_memory.exchange.renamed import with_own_name
 from opencode_memory.exchange.source import TextSource
 from opencode_memory.models import ScopeKind
 from opencode_memory.store.reserved_keys import is_reserved
@@ -107,6 +108,7 @@ def load(
     *,
     as_own: bool,
     with_projects: bool,
+    renamed: Mapping[str, str],
     progress: Callable[[int], None] | None,
 ) -> dict[str, Counter[str]]:
     """Import an export into a store in batches; running it again after an interruption repeats no change.
@@ -118,6 +120,7 @@ def load(
             confirmation, directives and procedures wait for review, and the history, plans, loops and own state of this
             program are left out.
         with_projects: Whether the file may assign repositories to projects.
+        renamed: Names of projects in the store, by their names in the file, if both differ.
         progress: Called with the number of rows done.
 
     Returns:
@@ -125,7 +128,8 @@ def load(
     """
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in _ARRAYS}
     done = 0
-    for kind, members in groupby(read(source), key=lambda row: row[1]):
+    rows = ((line, kind, with_own_name(kind, row, renamed) if renamed else row) for line, kind, row in read(source))
+    for kind, members in groupby(rows, key=lambda row: row[1]):
         while batch := list(islice(members, _BATCH)):
             try:
                 if (kind in {"history", "document"} and not as_own) or (kind == "project" and not with_projects):
@@ -136,10 +140,10 @@ def load(
                     counts[kind].update(store.rows.load(kind, [_document(source, row, line) for line, _, row in batch]))
                 else:
                     # Own state of another store would, for example, switch learning off here, or resolve findings.
-                    rows = [row for _, _, row in batch if as_own or kind != "kv" or not _is_own_state(row)]
-                    counts[kind].update(store.rows.load(kind, rows))
-                    if len(rows) < len(batch):
-                        counts[kind]["left out"] += len(batch) - len(rows)
+                    taken = [row for _, _, row in batch if as_own or kind != "kv" or not _is_own_state(row)]
+                    counts[kind].update(store.rows.load(kind, taken))
+                    if len(taken) < len(batch):
+                        counts[kind]["left out"] += len(batch) - len(taken)
             except InvalidInputError as error:
                 raise source.wrong(
                     f"{_ARRAYS[kind]} from here on: {error}", line=batch[0][0], field=error.field
