@@ -103,6 +103,28 @@ def test_sections_have_their_order_and_content(world: World, agent: Agent) -> No
     assert reply.data["tokens"] == tokens(world, reply.text) <= 4000
 
 
+@pytest.mark.parametrize("max_tokens", [400, 800])
+def test_many_sessions_leave_the_rules_their_places(world: World, agent: Agent, max_tokens: int) -> None:
+    rule = "Never push on Fridays, because nobody is here at the weekend to repair what broke"
+    remember_as_user(world, rule, "directive")
+    remember_as_user(world, "Walruses are named in upper case", "convention")
+    for number in range(30):
+        task = "reworking the import, so that it reports each error with its line and its column"
+        agent.ok("session_start", session_id=f"s{number:02}", working_on=task)
+        world.pass_time(1)
+    for number in range(40):
+        agent.ok("claim_item", session_id="s29", item_ref=f"src/folder/file{number}.py")
+    reply = agent.ok("get_boot_context", max_tokens=max_tokens)
+    assert get_section(reply.text, HEADINGS["directives"]) == [f"- {rule}"]
+    assert get_section(reply.text, HEADINGS["habits"]) == ["- Walruses are named in upper case"]
+    sessions = get_section(reply.text, SESSIONS)
+    assert sessions == sorted(sessions, reverse=True)
+    assert sessions[0].startswith("- s29: reworking")
+    assert sessions[0].endswith("[…]")
+    # What the rules leave is for further sessions.
+    assert max_tokens - 80 < reply.data["tokens"] == tokens(world, reply.text) <= max_tokens
+
+
 def test_configuration_limits_the_total(tmp_path: Path) -> None:
     with World(tmp_path, brief__max_tokens="300") as world:
         agent = connect_agent(world)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _FULL_SHARE: Final = 0.65
 """Share of the budget for lines in full, as long as other memories have no headline yet."""
+_GIVEN_SHARE: Final = 0.25
+"""Share of the budget for further lines before rules are added, so that many sessions leave the rules their places."""
 _FOUND_SHARE: Final = 0.3
 """Share of the budget for what earlier messages found, so that the conventions of the user keep their places."""
 _MISSES: Final = 30
@@ -170,10 +172,11 @@ class _Fitting:
 
         A rule that is too long for a line is cut first.
         """
-        self._add_given()
+        self._add_given(self._used + self._budget * _GIVEN_SHARE)
         rules = [entry for entry in self._entries if entry.group != OTHERS]
         has_more = len(rules) < len(self._entries)
         left = self._add_full(rules, self._budget * _FULL_SHARE if has_more else self._budget)
+        self._add_given(self._budget)
         cut = [entry for entry in rules if entry.memory.id in self._lines and entry.excerpt is None]
         others = [*left, *(entry for entry in self._entries if entry.group == OTHERS)]
         others.sort(key=lambda entry: -entry.worth)
@@ -181,13 +184,16 @@ class _Fitting:
         self._lengthen([*cut, *others])
         return self._finish()
 
-    def _add_given(self) -> None:
+    def _add_given(self, most: float) -> None:
         for heading, lines in self._given.items():
+            added = self._extra.get(heading, [])
             for line in lines:
-                cost = self._count(line) + (0 if heading in self._extra else self._count(heading))
-                if self._used + cost <= self._budget:
+                cost = self._count(line) + (0 if added else self._count(heading))
+                if line not in added and self._used + cost <= min(most, self._budget):
                     self._used += cost
-                    self._extra.setdefault(heading, []).append(line)
+                    added.append(line)
+            if added:
+                self._extra[heading] = sorted(added, key=lines.index)
 
     def _add_full(self, rules: Iterable[Entry], most: float) -> list[Entry]:
         left: list[Entry] = []

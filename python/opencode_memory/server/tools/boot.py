@@ -28,6 +28,7 @@ _SESSIONS = "Sessions at work, and what they claim:"
 _RECENT = "Recent sessions:"
 _MOST_RECENT = 3
 _SUMMARY_BYTES = 160
+_SESSION_BYTES = 320
 
 
 @tool(reads=True, core=True, answers=shape(sections="object"))
@@ -40,7 +41,8 @@ def get_boot_context(
     where = call.resolve_project(project)
     seen_from = None if where == ALL_PROJECTS else where
     sessions = [
-        format_session(call, session).removeprefix("- ") for session in call.store.sessions.active(project=seen_from)
+        one_line(format_session(call, session).removeprefix("- "), _SESSION_BYTES)
+        for session in call.store.sessions.active(project=seen_from)
     ]
     recent = [
         f"{age(summary.time, at=call.at)}: {one_line(summary.content, _SUMMARY_BYTES)}"
