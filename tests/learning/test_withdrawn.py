@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import opencode_memory
+from opencode_memory.config.load import load
+from opencode_memory.context.block import Group, render
 from opencode_memory.context.brief import build_brief
 from opencode_memory.context.brief_entries import BriefRequest
+from opencode_memory.context.decide import Request, decide
+from opencode_memory.context.results import present
 from opencode_memory.models import Category, Memory, Status
+from opencode_memory.server.recall_answers import format_results
 from opencode_memory.store.memory_store import MemoryStore
 from opencode_memory.text import clock
 from support.learning import FOLDER, SessionInfo, messages, process, user
@@ -245,3 +251,41 @@ def test_message_of_another_author_replaces_no_statement(tmp_path: Path) -> None
             ]
     assert [pair for pair in quoted if pair[0] == pair[1]] != []
     assert len([pair for pair in quoted if pair[0] != pair[1]]) <= 1
+
+
+def test_recall_and_blocks_quote_it_as_well(store: MemoryStore) -> None:
+    store.remember(PNPM, category="convention")
+    say(store, FORGET)
+    (hit,) = (one for one in store.recall("pnpm instead of npm") if one.memory.content == PNPM)
+    (result,) = present(store, [hit])
+    assert result.later is not None
+    assert result.later.content == FORGET
+    shown = Group("Found:", (result.memory,), later={result.memory.id: result.later})
+    text = render([shown], max_tokens=500, count=len, at=clock.now()).text
+    quoted = f'said later, 2 months ago: "{FORGET}"'
+    assert f"{PNPM} ({quoted})" in text
+    answer = format_results([result], heading="One:", at=clock.now(), project="app")
+    assert quoted in answer.text
+    assert answer.data["memories"][0]["later"]["content"] == FORGET
+    # Without a brief, which quotes it, the block beside a message does.
+    config = load(environment={"HOME": str(store.data_dir)})
+    request = Request(session="s", message="m", text="Use pnpm instead of npm?", project="app", visible=frozenset("m"))
+    brief = replace(config.brief, max_tokens=0)
+    decision = decide(store, request, config=config.injection, brief=brief, count=len, at=clock.now())
+    assert f"{PNPM} ({quoted})" in decision.text
+
+
+def test_what_was_said_later_in_another_project_is_not_quoted(store: MemoryStore) -> None:
+    store.remember(PNPM, category="convention", scope="global")
+    say(store, FORGET)
+    (hit,) = (one for one in store.recall("pnpm instead of npm", project="other") if one.memory.content == PNPM)
+    assert present(store, [hit], project="other")[0].later is None
+    assert present(store, [hit], project="app")[0].later is not None
+
+
+def test_what_was_said_later_is_not_quoted_if_it_is_a_result_itself(store: MemoryStore) -> None:
+    store.remember(PNPM, category="convention")
+    say(store, FORGET)
+    results = present(store, store.recall("forget the rule about pnpm instead of npm"))
+    assert {result.memory.content for result in results} == {PNPM, FORGET}
+    assert [result.later for result in results] == [None, None]

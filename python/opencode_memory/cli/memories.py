@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from opencode_memory.cli.output import Output, bold, dim
-from opencode_memory.context.folding import format_before
+from opencode_memory.context.folding import format_before, format_later
 from opencode_memory.context.provenance import describe_source
 from opencode_memory.context.results import NOTHING_NEAR, Result, describe_relevance
 from opencode_memory.models import ALL_PROJECTS, Hit, Memory, ScopeKind, SessionHit, Status, Turn
@@ -73,8 +73,8 @@ def _print_memory(out: Output, result: Result, *, at: datetime) -> None:
     if source:
         out.line(dim(_INDENT + source))
     changed = format_before(memory, result.before, at=at)
-    if changed:
-        out.excerpt(changed, indent=_INDENT, lines=_BEFORE_LINES)
+    for remark in filter(None, (changed, format_later(result.later, at=at))):
+        out.excerpt(remark, indent=_INDENT, lines=_BEFORE_LINES)
 
 
 def print_turn(out: Output, turn: Turn, *, at: datetime, rank: int | None = None) -> None:

@@ -80,14 +80,16 @@ def _arrange(store: MemoryStore, hits: Sequence[Hit | SessionHit], request: Reca
         # The links of today say nothing about the statements of an earlier time.
         memories = [hit for hit in hits if isinstance(hit, Hit)]
         return [Result(hit) for hit in (memories if request.uncut else cut(memories))]
-    return present_all(store, hits, whole=request.uncut)
+    project = ALL_PROJECTS if request.all_projects else None
+    return present_all(store, hits, project=project, whole=request.uncut)
 
 
 def _to_fields(result: Result | SessionHit) -> dict[str, object]:
-    """Return the fields of a result: those of its hit, its headings, and the earlier statements if there are any."""
+    """Return the fields of a result: those of its hit, its headings, and earlier and later statements, if any."""
     if isinstance(result, SessionHit):
         found = {"score": result.score, "rank": result.rank, "relevance": result.relevance}
         return {"turn": turn_data(result.turn)} | found | {"explanation": result.explanation}
     fields: dict[str, object] = to_json(result.hit)
     headings = find_headings(result.memory)
-    return fields | ({"headings": headings} if headings else {}) | ({"before": result.before} if result.before else {})
+    more = {"headings": headings, "before": result.before, "later": result.later}
+    return fields | {name: value for name, value in more.items() if value}

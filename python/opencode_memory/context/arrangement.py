@@ -60,6 +60,29 @@ def list_later(store: MemoryStore, memory: Memory) -> list[Memory]:
     return sorted(later, key=lambda newer: newer.time, reverse=True)
 
 
+def find_said_later(store: MemoryStore, memories: Sequence[Memory], project: str | None) -> dict[str, Memory]:
+    """Return what the user said last about some memories, by their ids, unless it is one of these memories itself.
+
+    Args:
+        store: The store of the links.
+        memories: The memories.
+        project: The project of the reader, as for a recall.
+    """
+    by_id = {memory.id: memory for memory in memories}
+    if not by_id:
+        return {}
+    found: dict[str, Memory] = {}
+    for link in store.links([SAID_LATER], project=project, limit=_MOST_LINKS):
+        older = by_id.get(link.target)
+        if older is None or link.source in by_id:
+            continue
+        later = store.get(link.source)
+        least = found.get(older.id, older).time
+        if later.is_confirmed and later.time > least:
+            found[older.id] = later
+    return found
+
+
 def sort_entries(entries: Sequence[Entry], folded: Iterable[Folded]) -> list[Entry]:
     """Sort entries by group, then by worth. Those of a group that speak against each other stand together.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from opencode_memory.context.folding import format_before
+from opencode_memory.context.folding import format_before, format_later
 from opencode_memory.context.provenance import describe_source
 from opencode_memory.models import Memory, Trust
 from opencode_memory.text.clock import age
@@ -66,6 +66,7 @@ class Group:
         share: The part of the budget that they may take, from 0 to 1.
         lines: Further lines to show after the memories.
         before: Earlier statements that are folded into a memory, by its id, newest first.
+        later: What the user said later about a memory, by its id.
         headlines: Lines that replace the memories that are not shown in full, by their ids.
         with_sources: Whether to say from which file, or from which session and day, each memory comes.
     """
@@ -75,6 +76,7 @@ class Group:
     share: float = 1.0
     lines: tuple[str, ...] = ()
     before: Mapping[str, tuple[Memory, ...]] = field(default_factory=dict)
+    later: Mapping[str, Memory | None] = field(default_factory=dict)
     headlines: Mapping[str, str] = field(default_factory=dict)
     with_sources: bool = False
 
@@ -83,8 +85,8 @@ class Group:
         for memory in self.memories:
             line = self.headlines.get(memory.id)
             if line is None:
-                before = self.before.get(memory.id, ())
-                line = format_memory(memory, at=at, before=before, with_source=self.with_sources)
+                before, later = self.before.get(memory.id, ()), self.later.get(memory.id)
+                line = format_memory(memory, at=at, before=before, later=later, with_source=self.with_sources)
             yield memory, line
         for line in self.lines:
             yield None, f"- {one_line(escape(line), MEMORY_BYTES)}"
@@ -126,6 +128,7 @@ def format_memory(
     at: datetime,
     most_bytes: int = MEMORY_BYTES,
     before: Sequence[Memory] = (),
+    later: Memory | None = None,
     with_source: bool = False,
 ) -> str:
     """Render a memory as a paragraph: id, category, age, origin, and a text that looks like no other memory.
@@ -135,6 +138,7 @@ def format_memory(
         at: The current time.
         most_bytes: Maximum length of its text.
         before: Earlier statements that are folded into it, newest first.
+        later: What the user said later about it.
         with_source: Whether to say from which file, or from which session and day, it comes.
     """
     told = cut(_BLANK_LINES.sub("\n", escape(memory.content).strip()), most_bytes)[0]
@@ -145,7 +149,8 @@ def format_memory(
     source = escape(describe_source(memory)) if with_source else ""
     if source:
         facts.append(source)
-    changed = escape(format_before(memory, before, at=at))
+    remarks = filter(None, (format_later(later, at=at), format_before(memory, before, at=at)))
+    changed = "; ".join(escape(remark) for remark in remarks)
     told += f" ({changed})" if changed else ""
     return f"- [{short_id(memory.id)}] {', '.join(facts)}: " + told.replace("\n", f"\n{_INDENT}")
 

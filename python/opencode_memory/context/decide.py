@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from opencode_memory.context.arrangement import find_said_later
 from opencode_memory.context.block import HEAD, HEAD_MORE, Block, Group, fit_groups, render
 from opencode_memory.context.brief import NO_BRIEF, Brief, fit_brief, render_brief
 from opencode_memory.context.brief_entries import BriefRequest, collect_entries
@@ -116,12 +117,14 @@ class _Found:
         hits: The hits, best first.
         reasons: Why each is shown, by its id.
         before: Earlier statements that are folded into a memory, by its id.
+        later: What the user said later about a memory, by its id.
         further: Hits that are probably not relevant, best first.
     """
 
     hits: tuple[Hit, ...]
     reasons: Mapping[str, str]
     before: Mapping[str, tuple[Memory, ...]]
+    later: Mapping[str, Memory]
     further: tuple[Hit, ...]
 
     @property
@@ -169,14 +172,15 @@ def _compose(
     known = LoadedText()
     if not has_brief:
         asked = _request_brief(request, hits, past, in_sight)
-        beside = Group(FOUND, found.memories, before=found.before)
+        beside = Group(FOUND, found.memories, before=found.before, later=found.later)
         tokens = brief.subagent_tokens if request.is_subagent else brief.max_tokens
         begins = _brief(store, asked, beside, tokens=tokens, room=room, count=cache(count), at=at)
         known = _list_known(asked.loaded, begins)
     in_full = {memory.id for memory in begins.full}
     memories = tuple(memory for memory in found.memories if memory.id not in in_full)
     quote = _find_quote(store, request, past, known) if config.quotes and not found.hits else None
-    groups = [Group(FOUND, memories, before=found.before) if quote is None else quote_group(quote, at=at)]
+    shown = Group(FOUND, memories, before=found.before, later=found.later)
+    groups = [shown if quote is None else quote_group(quote, at=at)]
     if memories:
         groups.append(_group_further(found, begins, seen))
     if begins.lines:
@@ -218,6 +222,7 @@ def _find(store: MemoryStore, request: Request, hits: Sequence[Hit], most: int, 
         hits=tuple(hit for hit, _ in ranked),
         reasons=reasons,
         before={hit.memory.id: before for hit, before in folded},
+        later=find_said_later(store, [hit.memory for hit, _ in ranked], request.project),
         further=tuple(hit for hit in further if may_show(hit) and not is_wrong(useful.get(hit.memory.id))),
     )
 

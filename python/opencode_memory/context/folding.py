@@ -102,6 +102,13 @@ def format_before(memory: Memory, before: Iterable[Memory], *, at: datetime) -> 
     return f"changed {age(memory.time, at=at)}; before: {one_line(last.content, BEFORE_BYTES)}"
 
 
+def format_later(later: Memory | None, *, at: datetime) -> str:
+    """Quote what the user said later about a memory, with its age; empty for nothing. The quotation is not escaped."""
+    if later is None:
+        return ""
+    return f'said later, {age(later.time, at=at)}: "{one_line(later.content, BEFORE_BYTES)}"'
+
+
 def _latest_first(id_: str, later: Mapping[str, Sequence[str]]) -> list[str]:
     """Return all later statements on the subject of a memory, latest first, and the memory itself."""
     found: dict[str, None] = {}

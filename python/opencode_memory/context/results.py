@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from opencode_memory.context.arrangement import find_said_later
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.models import Hit, Memory, SessionHit
 
@@ -41,10 +42,12 @@ class Result:
     Attributes:
         hit: The hit; its rank counts the results.
         before: Earlier statements on its subject, newest first. They are named, not shown in full.
+        later: What the user said later about it, if that is no result itself.
     """
 
     hit: Hit
     before: tuple[Memory, ...] = ()
+    later: Memory | None = None
 
     @property
     def memory(self) -> Memory:
@@ -52,16 +55,23 @@ class Result:
         return self.hit.memory
 
 
-def present(store: MemoryStore, hits: Sequence[Hit], *, whole: bool = False) -> list[Result]:
+def present(
+    store: MemoryStore, hits: Sequence[Hit], *, project: str | None = None, whole: bool = False
+) -> list[Result]:
     """Arrange the hits of a recall for a reader: end the list where relevance ends, and fold earlier statements.
 
     Args:
         store: The store of the hits.
         hits: The hits, best first.
+        project: The project of the recall.
         whole: Whether to keep the weaker hits.
     """
     folded = fold_hits(hits if whole else cut(hits), store.earlier([hit.memory.id for hit in hits]), others=hits)
-    return [Result(replace(hit, rank=rank), before) for rank, (hit, before) in enumerate(folded, start=1)]
+    later = find_said_later(store, [hit.memory for hit, _ in folded], project)
+    return [
+        Result(replace(hit, rank=rank), before, later.get(hit.memory.id))
+        for rank, (hit, before) in enumerate(folded, start=1)
+    ]
 
 
 def cut(hits: Sequence[_Hit]) -> list[_Hit]:

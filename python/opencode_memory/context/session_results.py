@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def present_all(
-    store: MemoryStore, hits: Sequence[Hit | SessionHit], *, whole: bool = False
+    store: MemoryStore, hits: Sequence[Hit | SessionHit], *, project: str | None = None, whole: bool = False
 ) -> list[Result | SessionHit]:
     """Arrange the hits of a search for a reader: memories as ``present`` does, with the turns among them.
 
@@ -24,10 +24,11 @@ def present_all(
     Args:
         store: The store of the hits.
         hits: The hits, best first.
+        project: The project of the search.
         whole: Whether to keep the weaker hits.
     """
     found = [hit for hit in hits if isinstance(hit, Hit)]
-    memories = {result.memory.id: result for result in present(store, found, whole=whole)}
+    memories = {result.memory.id: result for result in present(store, found, project=project, whole=whole)}
     turns = [hit for hit in hits if isinstance(hit, SessionHit)]
     shown = turns if whole else cut(turns)
     merged = merge([result.hit for result in memories.values()], shown, limit=max(len(hits), 1))

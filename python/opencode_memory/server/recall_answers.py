@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from opencode_memory.context.folding import format_before
+from opencode_memory.context.folding import format_before, format_later
 from opencode_memory.context.results import NOTHING_NEAR, Result, describe_relevance
 from opencode_memory.context.session_results import turn_data
 from opencode_memory.models import Hit, SessionHit, Turn
@@ -33,7 +33,7 @@ def format_results(
     """
     remarks = {
         result.memory.id: [
-            *filter(None, [format_before(result.memory, result.before, at=at)]),
+            *filter(None, [format_before(result.memory, result.before, at=at), format_later(result.later, at=at)]),
             *([str(result.hit.explanation)] if result.hit.explanation else []),
         ]
         for result in results
@@ -82,4 +82,9 @@ def format_near_misses(hits: Sequence[Hit], *, text: str, at: datetime, project:
 def _result_data(result: Result) -> dict[str, Any]:
     data = memory_data(result.memory) | {"score": round(result.hit.score, 4)}
     before = [{"id": one.id, "content": cut(one.content, EXCERPT_BYTES)[0], "time": one.time} for one in result.before]
-    return data | (to_json({"before": before}) if before else {})
+    later = result.later
+    said = (
+        None if later is None else {"id": later.id, "content": cut(later.content, EXCERPT_BYTES)[0], "time": later.time}
+    )
+    more: dict[str, Any] = to_json({name: value for name, value in (("before", before), ("later", said)) if value})
+    return data | more

@@ -105,7 +105,7 @@ def recall(
         near = search(limit=NEAR_MISSES, sources=Sources.MEMORIES, nearest=True)
         nearest = [hit for hit in near if isinstance(hit, Hit)]
         return format_near_misses(nearest, text=text, at=call.at, project=where)
-    found = present_all(call.store, hits)
+    found = present_all(call.store, hits, project=where)
     results = [result for result in found if isinstance(result, Result)]
     heading = f"{format_count(len(results), 'memory')} from {_format_scope(where)}, best first:"
     answer = format_results(results, heading=heading, at=call.at, project=where, compact=compact)

@@ -95,9 +95,11 @@ def _recall(call: SessionCall, arguments: str) -> str | CommandAnswer:
     if not hits:
         place = "every project" if where is None else f"{format_project(where)} or every project"
         return f"{asked}\nNo memory in {place} answers this. Tell them so in one line; do nothing else."
-    results = present(call.store, hits)
+    results = present(call.store, hits, project=where)
     before = {result.memory.id: result.before for result in results}
-    group = Group("Best first:", tuple(result.memory for result in results), before=before, with_sources=True)
+    later = {result.memory.id: result.later for result in results}
+    shown = tuple(result.memory for result in results)
+    group = Group("Best first:", shown, before=before, later=later, with_sources=True)
     block = render([group], max_tokens=RECALL_TOKENS, count=call.count_tokens, at=call.at, head=_RECORDS)
     text = join_lines(
         asked,
