@@ -49,6 +49,26 @@ def test_dry_run_of_setup_lists_paths_and_with_verbose_contents(opencode_cli: Co
     assert "export default" in opencode_cli("setup", "--dry-run", "--verbose").out
 
 
+def test_invalid_value_can_be_corrected_by_config_set(cli: CommandLine) -> None:
+    file = Path(cli.ok("config", "path").out.strip())
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("[recall]\nlimit = 0\n")
+    assert cli("list").code == 2
+    assert cli.ok("config", "path").out.strip() == str(file)
+    cli.ok("config", "set", "recall.limit", "20")
+    cli.ok("list")
+    file.write_text("[recall]\nlimit = 0\n")
+    cli.ok("config", "set", "recall.limit", "--default")
+    cli.ok("list")
+
+
+def test_hint_about_an_unknown_variable_names_a_command_that_exists(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENCODE_MEMORY_" + "Z" * 30, "1")
+    assert "`opencode-memory config show` lists the settings" in cli.ok("config", "show").out
+
+
 def test_doctor_goes_on_after_a_malformed_configuration(cli: CommandLine, tmp_path: Path) -> None:
     cli.ok("remember", "We deploy on Thursdays.")
     file = Path(cli.ok("config", "path").out.strip())

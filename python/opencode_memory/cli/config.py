@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import click
@@ -9,9 +10,10 @@ import click
 from opencode_memory.cli.command import Group, command
 from opencode_memory.cli.context import Invocation
 from opencode_memory.cli.output import Styled, dim
-from opencode_memory.config.load import Config
+from opencode_memory.config.load import Config, config_file, environment
 from opencode_memory.config.setting import Setting
 from opencode_memory.config.settings import BY_KEY, SETTINGS
+from opencode_memory.errors import ConfigError
 
 _COLORS: Final = {"error": "red", "note": "yellow"}
 
@@ -45,10 +47,11 @@ def show(run: Invocation) -> None:
 @command("path")
 def path(run: Invocation) -> None:
     """Print the path of the configuration file, which need not exist."""
+    file = _find_file(run)
     if run.out.as_json:
-        run.out.json({"file": run.config.file, "exists": run.config.file.exists()})
+        run.out.json({"file": file, "exists": file.exists()})
     else:
-        run.out.line(str(run.config.file))
+        run.out.line(str(file))
 
 
 @command("set")
@@ -61,18 +64,28 @@ def set_(run: Invocation, *, key: str, value: str | None, unset: bool) -> None:
 
     if unset == (value is not None):
         raise click.UsageError("give a value, or --default", click.get_current_context())
+    file = _find_file(run)
     if value is None:
-        unset_value(run.config.file, key)
+        unset_value(file, key)
     else:
-        set_value(run.config.file, key, value, environment=run.config.environment)
+        set_value(file, key, value, environment=run.config.environment)
     if run.out.as_json:
-        run.out.json({"file": run.config.file, "key": key})
+        run.out.json({"file": file, "key": key})
     else:
         shown = "set" if value is not None and BY_KEY[key].secret else f"set to {value}"
-        run.out.line(f"{key} is {shown if value is not None else 'at its default'} in {run.config.file}")
+        run.out.line(f"{key} is {shown if value is not None else 'at its default'} in {file}")
 
 
 config: Final = Group("config", help="Show and change the configuration.", commands=[show, path, set_])
+
+
+def _find_file(run: Invocation) -> Path:
+    """Return the path of the configuration file, also if a value in it is invalid, so that the user can correct it."""
+    try:
+        return run.config.file
+    except ConfigError:
+        run.use_defaults()
+        return config_file(environment())
 
 
 def _public_value(config: Config, setting: Setting) -> object:

@@ -203,7 +203,7 @@ def _report_unknown_variables(environment: Mapping[str, str]) -> Iterator[Notice
     ignored = known | _OTHER_VARIABLES | {_variable_of(key) for key in REPLACED}
     for variable in sorted(name for name in environment if name.startswith(PREFIX) and name not in ignored):
         near = nearest(variable, map(str.lower, known))
-        hint = "opencode-memory config list shows the settings" if near is None else f"did you mean {near.upper()}?"
+        hint = "`opencode-memory config show` lists the settings" if near is None else f"did you mean {near.upper()}?"
         yield Notice("note", variable, f"{variable} sets nothing: no setting has this name", hint)
 
 
