@@ -429,6 +429,7 @@ def test_project_without_memories_names_those_of_others(cli: CommandLine) -> Non
     for command in (["recall", "deploy"], ["list"]):
         assert "Others have 1 memory: --all-projects" in cli(*command).err
     assert "We deploy" in cli.ok("list", "--all-projects").out
+    assert "We deploy" in cli.ok("recall", "deploy", "--all-projects").out
     assert "--all-projects" not in cli("recall", "walrus", "-C", str(other)).err
 
 

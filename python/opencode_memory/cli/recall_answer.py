@@ -14,7 +14,7 @@ from opencode_memory.context.provenance import find_headings
 from opencode_memory.context.results import NEAR_MISSES, Result, cut
 from opencode_memory.context.session_results import present_all, turn_data
 from opencode_memory.learning.switches import Switches
-from opencode_memory.models import Hit, SessionHit, Sources
+from opencode_memory.models import ALL_PROJECTS, Hit, SessionHit, Sources
 from opencode_memory.text.formatting import format_count
 from opencode_memory.text.json_values import to_json
 
