@@ -273,6 +273,8 @@ def test_recall_and_blocks_quote_it_as_well(store: MemoryStore) -> None:
     brief = replace(config.brief, max_tokens=0)
     decision = decide(store, request, config=config.injection, brief=brief, count=len, at=clock.now())
     assert f"{PNPM} ({quoted})" in decision.text
+    # A purge of the later words finds the block that quotes them.
+    assert {shown.memory for shown in decision.shown} == {result.memory.id, result.later.id}
 
 
 def test_what_was_said_later_in_another_project_is_not_quoted(store: MemoryStore) -> None:

@@ -164,6 +164,7 @@ _USES: dict[str, Callable[[MemoryStore, str], object]] = {
     "most_used": lambda store, id: store.most_used(since="2026-01-01"),
     "note_uses": lambda store, id: store.note_uses([id]),
     "links": lambda store, id: store.links(["similar"]),
+    "links_to": lambda store, id: store.links_to([id], ["similar"]),
     "sessions.start": lambda store, id: store.sessions.start("s"),
     "sessions.heartbeat": lambda store, id: store.sessions.heartbeat("s"),
     "sessions.active": lambda store, id: store.sessions.active(),

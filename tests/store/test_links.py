@@ -277,3 +277,21 @@ def test_comparing_again_changes_nothing(store: MemoryStore) -> None:
     assert store.indexes.link_new() == 0
     store.indexes.reindex()
     assert store.links(["related"]) == before
+
+
+def test_links_to_a_memory_come_from_memories_that_pass(store: MemoryStore) -> None:
+    first, second, third = (store.remember(text).id for text in ("Cranes lift.", "Ships sail.", "Gulls cry."))
+    foreign = store.remember("Bees hum.", project="bees").id
+    for source in (second, third, foreign):
+        store.link(source, first, "told")
+    store.link(second, third, "told")
+    store.link(second, first, "other")
+    links = store.links_to([first], ["told"])
+    assert {(link.source, link.target, link.kind) for link in links} == {
+        (second, first, "told"),
+        (third, first, "told"),
+    }
+    assert {link.source for link in store.links_to([first], ["told"], project="bees")} == {foreign}
+    store.delete(third)
+    assert [link.source for link in store.links_to([first, third], ["told"])] == [second, second]
+    assert store.links_to([], ["told"]) == store.links_to([first], []) == []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.entry import GROUPS, OTHERS, Entry
 from opencode_memory.context.folding import Folded
+from opencode_memory.errors import NotFoundError
 from opencode_memory.models import Memory, Status
 from opencode_memory.store.learning_state import SAID_LATER
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _ORDER: Final = {group: place for place, group in enumerate(GROUPS)}
-_MOST_LINKS: Final = 400
 _MOST_RELATED: Final = 50
 _LATER: Final = frozenset({SAID_LATER, "contradicts"})
 """Kinds of links from later words to the statement that they are about, or against."""
@@ -36,7 +36,7 @@ def quote_later(
     """
     by_id = {entry.memory.id: entry for entry in entries}
     against = [(fold.memory.id, id_) for fold in folded for id_ in fold.beside]
-    about = [(link.source, link.target) for link in store.links([SAID_LATER], project=project, limit=_MOST_LINKS)]
+    about = [(link.source, link.target) for link in store.links_to([*by_id], [SAID_LATER], project=project)]
     pairs = [pair for pair in (*against, *about) if by_id.keys() >= set(pair)]
     quotes: dict[str, str] = {}
     # The oldest first, so that the newest of several is quoted.
@@ -69,17 +69,16 @@ def find_said_later(store: MemoryStore, memories: Sequence[Memory], project: str
         project: The project of the reader, as for a recall.
     """
     by_id = {memory.id: memory for memory in memories}
-    if not by_id:
-        return {}
     found: dict[str, Memory] = {}
-    for link in store.links([SAID_LATER], project=project, limit=_MOST_LINKS):
-        older = by_id.get(link.target)
-        if older is None or link.source in by_id:
+    for link in store.links_to([*by_id], [SAID_LATER], project=project):
+        if link.source in by_id:
             continue
-        later = store.get(link.source)
-        least = found.get(older.id, older).time
-        if later.is_confirmed and later.time > least:
-            found[older.id] = later
+        try:
+            later = store.get(link.source)
+        except NotFoundError:
+            continue  # Deleted in the meantime.
+        if later.is_confirmed and later.time > found.get(link.target, by_id[link.target]).time:
+            found[link.target] = later
     return found
 
 

@@ -313,6 +313,7 @@ def _list_shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Ite
     reasons |= {memory.id: HEADLINE for memory in begins.headlines}
     reasons = {hit.memory.id: HEADLINE for hit in found.further} | reasons
     folded = {**found.before, **begins.before}
+    folded |= {id_: (*folded.get(id_, ()), later) for id_, later in found.later.items()}
     quoted = {memory.id: memory for memory in memories}
     for memory in quoted.values():
         yield Shown(memory=memory.id, key=memory.key, score=scores.get(memory.id, 0.0), why=reasons[memory.id])

@@ -571,6 +571,11 @@ class MemoryStore:
         )
         return [records.link(*row) for row in found]
 
+    def links_to(self, ids: Sequence[str], kinds: Sequence[str], **filters: Unpack[Filter]) -> builtins.list[Link]:
+        """Return links to memories, by their full ids, from active ones that pass the filters, in no order."""
+        wanted = arguments.texts(ids, field="ids"), arguments.texts(kinds, field="kinds")
+        return [records.link(*row) for row in self._engine.links_to(self._select(**filters), *wanted)]
+
     # Keeping
 
     def maintain(self) -> tuple[int, int]:

@@ -136,6 +136,16 @@ impl Engine {
         link::between(&at, kinds, wanted, limit)
     }
 
+    /// Links of some kinds from selected memories to those with these full ids, which need not be selected.
+    pub fn links_to(&self, selection: &Selection, targets: &[String], kinds: &[String]) -> Result<Vec<Link>> {
+        let shared = self.enter()?;
+        check_selection(selection)?;
+        let (view, at) = shared.current()?;
+        let filter = Filter::new(&at, selection, shared.clock.now_ms())?;
+        let wanted = |key: i64| view.mirror.row_of(key).is_some_and(|place| filter.allows(view.mirror.row(place)));
+        link::towards(&at, targets, kinds, wanted)
+    }
+
     /// The number of selected memories.
     pub fn count(&self, selection: &Selection) -> Result<usize> {
         let shared = self.enter()?;

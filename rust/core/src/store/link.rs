@@ -113,6 +113,32 @@ pub fn between(
     Ok(found)
 }
 
+/// Links of some kinds to the memories with these ids, from memories whose keys are wanted.
+pub fn towards(
+    connection: &Connection,
+    targets: &[String],
+    kinds: &[String],
+    wanted: impl Fn(i64) -> bool,
+) -> Result<Vec<Link>> {
+    let mut statement = connection.prepare_cached(TOWARDS)?;
+    let mut found = Vec::new();
+    for target in targets {
+        for kind in kinds {
+            let mut rows = statement.query((target, kind))?;
+            while let Some(row) = rows.next()? {
+                if wanted(row.get(6)?) {
+                    found.push(from_row(row)?);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Each hit of a recall asks for its links, so the statement must not read those of other memories.
+const TOWARDS: &str = "SELECT l.source, l.target, l.kind, l.weight, l.reason, l.created_at, a.key \
+     FROM link l INDEXED BY link_by_target JOIN memory a ON a.id = l.source WHERE l.target = ?1 AND l.kind = ?2";
+
 fn from_row(row: &Row<'_>) -> rusqlite::Result<Link> {
     Ok(Link {
         source: row.get(0)?,

@@ -2,6 +2,7 @@
 
 use opencode_memory_core::engine::{Cursor, Earlier};
 use opencode_memory_core::model::{RecallRequest, Trust};
+use opencode_memory_core::store::link::Link;
 use opencode_memory_core::store::operation::Wanted;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,6 +18,10 @@ type Objects<'py> = Vec<Bound<'py, PyAny>>;
 type EarlierParts<'py> = (Bound<'py, PyAny>, bool);
 /// Source, target, kind, weight and reason.
 type LinkParts = (String, String, String, f64, String);
+
+fn parts_of(link: Link) -> LinkParts {
+    (link.source, link.target, link.kind, link.weight, link.reason)
+}
 
 #[pymethods]
 impl Engine {
@@ -151,7 +156,18 @@ impl Engine {
         limit: usize,
     ) -> PyResult<Vec<LinkParts>> {
         let found = self.run(py, || self.core.links(&selection.into_core()?, &kinds, limit))?;
-        Ok(found.into_iter().map(|link| (link.source, link.target, link.kind, link.weight, link.reason)).collect())
+        Ok(found.into_iter().map(parts_of).collect())
+    }
+
+    fn links_to(
+        &self,
+        py: Python<'_>,
+        selection: GivenSelection,
+        targets: Vec<String>,
+        kinds: Vec<String>,
+    ) -> PyResult<Vec<LinkParts>> {
+        let found = self.run(py, || self.core.links_to(&selection.into_core()?, &targets, &kinds))?;
+        Ok(found.into_iter().map(parts_of).collect())
     }
 
     fn kv_get<'py>(&self, py: Python<'py>, project: Option<String>, key: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
