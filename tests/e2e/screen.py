@@ -10,7 +10,7 @@ from pathlib import Path
 
 from e2e.plugged import Plugged, until
 
-_COLUMNS = "170"
+_COLUMNS = 170
 _ROWS = "45"
 
 
@@ -91,11 +91,12 @@ class Screen:
 
 
 @contextmanager
-def screen(plugged: Plugged, folder: Path) -> Iterator[Screen]:
+def screen(plugged: Plugged, folder: Path, *, columns: int = _COLUMNS) -> Iterator[Screen]:
     """Open OpenCode in a terminal, until the end of the block."""
+    size = ("-x", str(columns), "-y", _ROWS)
     shown = Screen(plugged, folder)
     try:
-        shown.tmux("new-session", "-d", "-s", "screen", "-x", _COLUMNS, "-y", _ROWS, str(plugged.opencode.binary))
+        shown.tmux("new-session", "-d", "-s", "screen", *size, str(plugged.opencode.binary))
         shown.until_shows("Ask anything")
         yield shown
     finally:

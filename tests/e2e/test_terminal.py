@@ -67,3 +67,19 @@ def test_memories_are_seen_and_changed_in_the_terminal(
             terminal.press("redis for the tests", "Enter")
             terminal.until_shows("The tests need Redis.")
             terminal.press("Escape")
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux")
+def test_terminal_without_a_sidebar_knows_what_was_shown(
+    opencode_binary: Path, tmp_path: Path, model: ScriptedModel, shop: Path
+) -> None:
+    plugged = Plugged.set_up(opencode_binary, tmp_path / "home", model.url)
+    with plugged.served() as server:
+        plugged.remember(shop, "We deploy on Thursdays.", "decision")
+        with screen(plugged, shop, columns=80) as terminal:
+            server.until_warm()
+            model.script("On Thursdays.")
+            terminal.press("When do we deploy?", "Enter")
+            terminal.until_shows("On Thursdays.")
+            terminal.run("Memory: Why is this here?")
+            terminal.until_shows("Shown beside this session", "We deploy on Thursdays.")

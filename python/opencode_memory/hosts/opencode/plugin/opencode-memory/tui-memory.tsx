@@ -11,11 +11,16 @@ const TOAST_MS = 6_000
 export function createMemory(api, ask, select) {
   const [shown, setShown] = createSignal({ title: "", lines: [] })
   let since = ""
-  let session = ""
+
+  // The session on the screen. A narrow terminal has no sidebar that could tell it.
+  function session() {
+    const { name, params } = api.route.current
+    return name === "session" ? String(params?.sessionID ?? "") : ""
+  }
 
   async function refresh() {
     try {
-      const found = await ask(PATH, "GET", undefined, { session, since })
+      const found = await ask(PATH, "GET", undefined, { session: session(), since })
       setShown({ title: found.title ?? "", lines: found.lines ?? [] })
       since = String(found.last ?? "")
       for (const message of found.toasts ?? []) {
@@ -71,7 +76,7 @@ export function createMemory(api, ask, select) {
     prompt("Search the memory", "", (query) => void list({ list: "search", query }, query))
 
   const lists = {
-    beside: () => list({ list: "beside", session }, "Shown beside this session"),
+    beside: () => list({ list: "beside", session: session() }, "Shown beside this session"),
     review: () => list({ list: "review" }, "Waits for review"),
     newest: () => list({ list: "newest" }, "Memories"),
   }
@@ -81,26 +86,23 @@ export function createMemory(api, ask, select) {
     return kind === "info" ? theme.text : theme.textMuted
   }
 
-  const sidebar = (theme, sessionID) => {
-    session = sessionID ?? ""
-    return (
-      <Show when={shown().lines.length > 0}>
-        <box>
-          <text fg={theme.text}>
-            <b>{shown().title}</b>
-          </text>
-          <For each={shown().lines}>
-            {(line) => (
-              // biome-ignore lint/a11y/noStaticElementInteractions: a terminal has no roles
-              <box onMouseUp={() => lists[line.open]?.()}>
-                <text fg={colour(theme, line.kind)}>{line.text}</text>
-              </box>
-            )}
-          </For>
-        </box>
-      </Show>
-    )
-  }
+  const sidebar = (theme) => (
+    <Show when={shown().lines.length > 0}>
+      <box>
+        <text fg={theme.text}>
+          <b>{shown().title}</b>
+        </text>
+        <For each={shown().lines}>
+          {(line) => (
+            // biome-ignore lint/a11y/noStaticElementInteractions: a terminal has no roles
+            <box onMouseUp={() => lists[line.open]?.()}>
+              <text fg={colour(theme, line.kind)}>{line.text}</text>
+            </box>
+          )}
+        </For>
+      </box>
+    </Show>
+  )
 
   const commands = [
     { name: "memory.browse", title: "Memory: Browse", slashName: "memories", run: lists.newest },

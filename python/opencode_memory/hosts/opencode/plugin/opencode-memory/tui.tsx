@@ -49,11 +49,11 @@ async function tui(api) {
   api.slots.register({
     order: 60,
     slots: {
-      sidebar_content(context, props) {
+      sidebar_content(context) {
         const theme = context.theme.current
         return (
           <box>
-            {attempt(() => memory?.sidebar(theme, props?.session_id))}
+            {attempt(() => memory?.sidebar(theme))}
             {attempt(() => loops?.sidebar(theme))}
           </box>
         )
