@@ -10,6 +10,7 @@ from opencode_memory.memory_file.bullet import bullet_line, read_bullet
 from opencode_memory.memory_file.bullet_text import render_note, render_text
 from opencode_memory.memory_file.headings import BY_LETTER
 from opencode_memory.memory_file.third_person import third_person
+from support.learning import SESSION, messages, process, user
 from support.memory_files import HOSTILE, Scene
 
 FACT = BY_LETTER["f"]
@@ -34,6 +35,22 @@ def test_bullet_shows_what_its_memory_replaced(scene: Scene) -> None:
     before = scene.text()
     report = scene.sync()
     assert (report.edited, report.added, scene.text()) == ((), (), before)
+
+
+def test_bullet_quotes_what_was_said_later_about_its_memory(scene: Scene) -> None:
+    for database in ("SQLite", "PostgreSQL instead of SQLite"):
+        rule = scene.store.remember(f"The shop's database is {database}", category="decision", project="app")
+    scene.store.remember("The fair was in May.", category="event", project="app")
+    said = "Forget what I said about the database."
+    at = int(scene.store.get(rule.id).time.timestamp() * 1_000) + 1_000
+    process(scene.store, SESSION, messages(user(said), user("ok"), at=at))
+    scene.sync()
+    assert bullet_of(scene, "PostgreSQL").endswith(f"; said later: {said}; before: The shop's database is SQLite)*")
+    assert f"- {said}" not in scene.text()
+    assert bullet_of(scene, "fair was in May")
+    once = scene.text()
+    report = scene.sync()
+    assert (report.edited, report.added, report.archived, scene.text()) == ((), (), (), once)
 
 
 def test_edit_keeps_the_note_out_of_the_memory(scene: Scene) -> None:
@@ -69,9 +86,11 @@ def test_file_of_the_first_version_gets_notes_and_changes_no_memory(scene: Scene
     assert "--> *(" in scene.text()
 
 
-@pytest.mark.parametrize("before", [*HOSTILE, "a)* b", ")*" * 60, "x" * 300, "y (z)* *(2026-01-01)*"])
-def test_no_earlier_statement_breaks_out_of_its_note(before: str) -> None:
-    line = bullet_line(render_text("Use pnpm"), "9c1d7b2e", FACT, render_note(DAY, before))
+@pytest.mark.parametrize("said", [*HOSTILE, "a)* b", ")*" * 60, "x" * 300, "y (z)* *(2026-01-01)*"])
+@pytest.mark.parametrize("is_later", [True, False])
+def test_no_other_statement_breaks_out_of_its_note(said: str, is_later: bool) -> None:
+    note = render_note(DAY, said, said if is_later else "")
+    line = bullet_line(render_text("Use pnpm"), "9c1d7b2e", FACT, note)
     assert "\n" not in line
     bullet = read_bullet([line], FACT)
     assert (bullet.content, bullet.is_untouched) == ("Use pnpm", True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opencode_memory.memory_file import RELATIVE
+from opencode_memory.memory_file.bullet_text import render_note
 from opencode_memory.memory_file.purged import CleanedFiles, take_out
 from support.memory_files import AT, CONVENTION, ENVIRONMENT, FACT, HOSTILE, PREFERENCE, Scene
 
@@ -44,6 +45,20 @@ def test_bullet_that_the_user_changed_is_named_and_stays(scene: Scene) -> None:
     assert cleaned.changed == ()
     assert "delete the bullet yourself" in cleaned.problems[0]
     assert "The port is 1" in read(scene)
+
+
+@pytest.mark.parametrize("purged", ["later", "before"])
+def test_one_of_two_quotes_in_a_note_is_removed(scene: Scene, purged: str) -> None:
+    quotes = {"later": "Forget what I said about it.", "before": "The port is 1."}
+    notes = {name: render_note(AT.date(), **{name: text}) for name, text in quotes.items()}
+    scene.sync()
+    line = next(line for line in read(scene).splitlines() if FACT in line)
+    bare = line.partition(" *(")[0]
+    both = f"{bare} {render_note(AT.date(), **quotes)}"
+    (scene.folder / RELATIVE).write_text(read(scene).replace(line, both))
+    take_out(scene.store, {"0" * 32: {quotes.pop(purged)}}, at=AT, environment=ENVIRONMENT)
+    [left] = quotes
+    assert f"{bare} {notes[left]}" in read(scene)
 
 
 def test_quote_of_a_replaced_memory_is_removed(scene: Scene) -> None:

@@ -2,7 +2,8 @@
 
 The mark holds the memory's short id, the letter of the heading, and a digest of the text as it was written; a ``~``
 marks a shortened text. A bullet therefore tells by itself whether it was edited, however old the file is and whatever
-happened to the memory meanwhile. Behind the mark stands a note with the day of the memory, which is only displayed:
+happened to the memory meanwhile. Behind the mark stands a note, which is only displayed: the day of the memory, what
+the user said later about it, and the statement before:
 ``- Use pnpm <!-- m:9c1d7b2e p4f3a21 --> *(2026-03-01; before: Use npm)*``.
 """
 
@@ -20,7 +21,7 @@ from opencode_memory.memory_file.headings import BY_LETTER, Heading
 _MARK: Final = re.compile(
     r"<!--\s*m:(?P<id>[0-9a-f-]{6,36})(?:\s+(?P<letter>[a-z])(?P<digest>[0-9a-f]{6})(?P<short>~)?)?\s*-->"
 )
-_NOTE: Final = r"\*\(\d{4}-\d{2}-\d{2}(?:;\s+before:\s(?:(?!\)\*)[^\n]){0,600})?\)\*"
+_NOTE: Final = r"\*\(\d{4}-\d{2}-\d{2}(?:;\s+(?:said later|before):\s(?:(?!\)\*)[^\n]){0,600})?\)\*"
 # A damaged mark does not belong to the text, and neither does the note behind a mark.
 _ANY_MARK: Final = re.compile(rf"<!--\s*m:[^<>]*?-->(?:[ \t]*\n?[ \t]*{_NOTE})?")
 _LAST_NOTE: Final = re.compile(rf"\s+{_NOTE}\Z")

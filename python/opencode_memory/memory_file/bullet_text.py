@@ -21,6 +21,7 @@ LONGEST: Final = 240
 
 ELLIPSIS: Final = "…"
 _LONGEST_BEFORE: Final = 80
+_LONGEST_LATER: Final = 160
 _DIGEST_CHARACTERS: Final = 6
 
 _HIDDEN: Final = re.compile(
@@ -65,19 +66,25 @@ def render_text(content: str) -> Shown:
     return Shown(escape(f"{plain[: _end(plain)].rstrip()} {ELLIPSIS}"), is_shortened=True)
 
 
-def render_note(day: date, before: str = "") -> str:
-    """Render what stands behind the mark of a bullet: a day, and the statement that the memory replaced.
+def render_note(day: date, before: str = "", later: str = "") -> str:
+    """Render what stands behind the mark of a bullet: a day, what was said later, and the statement before.
 
     >>> render_note(date(2026, 3, 1), "The database is SQLite")
     '*(2026-03-01; before: The database is SQLite)*'
+    >>> render_note(date(2026, 3, 1), later="Forget the rule about pnpm.")
+    '*(2026-03-01; said later: Forget the rule about pnpm.)*'
     """
-    plain = third_person(plain_line(before))
-    if len(plain) > _LONGEST_BEFORE:
-        end = plain.rfind(" ", 0, _LONGEST_BEFORE)
-        plain = f"{plain[: end if end > 0 else _LONGEST_BEFORE]} {ELLIPSIS}"
-    # The note ends at the first parenthesis with an asterisk.
-    said = f"; before: {escape(plain).replace(')*', ') *')}" if plain else ""
+    said = _render_part("said later", later, _LONGEST_LATER) + _render_part("before", before, _LONGEST_BEFORE)
     return f"*({day.isoformat()}{said})*"
+
+
+def _render_part(name: str, text: str, most: int) -> str:
+    plain = third_person(plain_line(text))
+    if len(plain) > most:
+        end = plain.rfind(" ", 0, most)
+        plain = f"{plain[: end if end > 0 else most]} {ELLIPSIS}"
+    # The note ends at the first parenthesis with an asterisk.
+    return f"; {name}: {escape(plain).replace(')*', ') *')}" if plain else ""
 
 
 def show_line(content: str) -> str:

@@ -6,7 +6,7 @@ stays too, so that pending edits of the user are still found and count as theirs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _END_OF_NOTE: Final = ")*"
+_BEFORE: Final = "; before: "
+"""What may follow a quotation of what was said later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def take_out(
 def _clean(body: Sequence[str], purged: Mapping[str, Iterable[str]]) -> _Cleaned:
     texts = {text for ones in purged.values() for text in ones}
     shown = {render_text(text).text for text in texts}
-    quotes = [quote for text in texts if (quote := _find_quote(text))]
+    quotes = [quote for text in texts for quote in _find_quotes(text)]
     cleaned = _Cleaned([])
     at = 0
     for bullet in read_part(body).bullets:
@@ -129,15 +131,18 @@ def _find_lines(body: Sequence[str], lines: Sequence[str], start: int) -> int:
     return next(at for at in range(start, len(body)) if tuple(body[at : at + len(lines)]) == tuple(lines))
 
 
-def _find_quote(text: str) -> str:
-    """Return how a note quotes a text; empty if no part of the text is visible."""
-    _, separator, said = render_note(date.min, text).partition("; ")
-    return separator + said
+def _find_quotes(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each way in which a note quotes a text, with what replaces it; none if no part of the text is visible."""
+    for note in (render_note(date.min, text), render_note(date.min, later=text)):
+        _, separator, said = note.partition("; ")
+        if separator:
+            quote = separator + said.removesuffix(_END_OF_NOTE)
+            yield from ((quote + end, end) for end in (_END_OF_NOTE, _BEFORE))
 
 
-def _without_quotes(line: str, quotes: Iterable[str]) -> str:
-    for quote in quotes:
-        line = line.replace(quote, _END_OF_NOTE)
+def _without_quotes(line: str, quotes: Iterable[tuple[str, str]]) -> str:
+    for quote, end in quotes:
+        line = line.replace(quote, end)
     return line
 
 

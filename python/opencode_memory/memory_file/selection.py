@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FEWEST_LINES: Final = 5
 """Lines of a managed part that shows one memory: two marks, a blank line, a heading, a bullet."""
 
-_NOTHING_BEFORE: Final[Mapping[str, str]] = MappingProxyType({})
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _MARKS: Final = 2
 _LINES_OF_A_HEADING: Final = 2
 _MOST_LOOKED_AT: Final = 5000
@@ -101,7 +101,8 @@ def body_of(
     *,
     max_lines: int,
     kept: Sequence[KeptBullet] = (),
-    before: Mapping[str, str] = _NOTHING_BEFORE,
+    before: Mapping[str, str] = _NOTHING,
+    later: Mapping[str, str] = _NOTHING,
 ) -> Body:
     """Render the managed part of a file.
 
@@ -110,6 +111,7 @@ def body_of(
         max_lines: Maximum number of lines, including the two marks; kept bullets are written even if they exceed it.
         kept: Bullets that stay as they are.
         before: The statement that a memory replaced, by its id.
+        later: What the user said later about a memory, by its id.
     """
     room = max_lines - _MARKS - sum(len(bullet.lines) for bullet in kept)
     groups: dict[Heading, list[Memory]] = {}
@@ -125,17 +127,22 @@ def body_of(
         if cost <= room:
             room -= cost
             groups.setdefault(heading, []).append(memory)
-    return _render(groups, kept, before)
+    return _render(groups, kept, before, later)
 
 
-def _render(groups: dict[Heading, list[Memory]], kept: Sequence[KeptBullet], before: Mapping[str, str]) -> Body:
+def _render(
+    groups: dict[Heading, list[Memory]],
+    kept: Sequence[KeptBullet],
+    before: Mapping[str, str],
+    later: Mapping[str, str],
+) -> Body:
     names = _names([memory.id for group in groups.values() for memory in group])
     lines: list[str] = []
     ids: list[str] = []
     for heading in sorted(groups, key=RANK.__getitem__):
         lines += ["", heading.line]
         for memory in groups[heading]:
-            note = render_note(memory.time.date(), before.get(memory.id, ""))
+            note = render_note(memory.time.date(), before.get(memory.id, ""), later.get(memory.id, ""))
             lines.append(bullet_line(render_text(memory.content), names[memory.id], heading, note))
             ids.append(memory.id)
         for bullet in kept:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from opencode_memory.context.arrangement import find_said_later
 from opencode_memory.context.folding import before_of
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.memory_file import disk
@@ -27,6 +28,7 @@ from opencode_memory.memory_file.mentioned import known_memories
 from opencode_memory.memory_file.origin import ChangedBy, Origin, find_origin
 from opencode_memory.memory_file.report import MemoryFileReport, Mode, Outcome
 from opencode_memory.memory_file.selection import FEWEST_LINES, Body, body_of, memories_to_show
+from opencode_memory.models import Category
 from opencode_memory.projects.identity import Repository, find_repository, real
 from opencode_memory.text.suggest import did_you_mean
 
@@ -82,7 +84,17 @@ class _Place:
         )
         earlier = self.store.earlier([memory.id for memory in memories[:_MOST_COMPARED]])
         before = {id_: found[0].content for id_ in earlier if (found := before_of(id_, earlier))}
-        return body_of(memories, max_lines=max_lines, kept=done.kept, before=before)
+        # An event that is quoted behind a statement would be cryptic below a heading of its own.
+        statements = [memory for memory in memories if memory.category is not Category.EVENT]
+        later = find_said_later(self.store, statements, self.project)
+        quoted = {one.id for one in later.values() if one.category is Category.EVENT}
+        return body_of(
+            (memory for memory in memories if memory.id not in quoted),
+            max_lines=max_lines,
+            kept=done.kept,
+            before=before,
+            later={id_: one.content for id_, one in later.items()},
+        )
 
     def versions(self, environment: Mapping[str, str]) -> Sequence[bytes] | None:
         """Return the versions of the file that git has; None if git cannot tell."""
