@@ -20,6 +20,7 @@ from opencode_memory.server.plugin.commands import run_command
 from opencode_memory.store.ledger import Decision, Shown, State
 from opencode_memory.text.formatting import short_id
 from opencode_memory.text.pasted import strip_command
+from support.learning import SESSION, messages, process, user
 from support.mcp import World
 from support.session_calls import Session
 
@@ -485,6 +486,14 @@ def test_a_review_gets_conventions_decisions_and_open_findings(world: World, ses
     assert "the last two commits" in told.splitlines()[-2]
     assert "walrus sleeps" not in told
     assert "PostgreSQL" not in told
+
+
+def test_a_review_gets_what_the_user_said_later_about_a_decision(world: World, session: Session) -> None:
+    decision = world.store.get(known(world, "We use SQLite", "decision"))
+    said = "Forget what I said about SQLite."
+    at = round(decision.time.timestamp() * 1_000) + 1
+    process(world.store, SESSION, messages(user(said), user("ok"), at=at), project=PROJECT, at_ms=at)
+    assert f'We use SQLite (said later, now: "{said}")' in session.command("review", "")
 
 
 def test_review_omits_resolved_findings_and_other_branches(world: World, folder: Path, session: Session) -> None:

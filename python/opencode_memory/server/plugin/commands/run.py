@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from opencode_memory._core import redact
+from opencode_memory.context.arrangement import find_said_later
 from opencode_memory.context.block import Group, escape, format_memory, render
 from opencode_memory.context.results import present
 from opencode_memory.errors import OpencodeMemoryError
@@ -117,7 +118,8 @@ def _review(call: SessionCall, arguments: str) -> str:
 
     def list_group(category: Category) -> tuple[Group, ...]:
         memories = tuple(call.store.list(project=where, category=category, limit=_MAX_LISTED))
-        return (Group(f"{category.value.capitalize()}s:", memories, share=0.5),) if memories else ()
+        later = find_said_later(call.store, memories, where)
+        return (Group(f"{category.value.capitalize()}s:", memories, share=0.5, later=later),) if memories else ()
 
     open_here = Group(
         f"Open findings on branch {escape(one_line(findings.branch, 80))} ({len(open_findings)}):",
