@@ -423,14 +423,15 @@ def test_status_outside_a_repository_names_no_branch(world: World, tmp_path: Pat
 def test_status_counts_this_project_only(world: World, session: Session) -> None:
     known(world, "We use SQLite", "decision")
     known(world, "The walrus sleeps")
+    known(world, "The walrus has two tusks")
     known(world, "The bees sleep", "plan", project="gitlab.com/group/bees")
     world.store.remember("I prefer tabs", category="preference", scope="global")
     told = session.command("memory")
-    assert f"Project {PROJECT}: 2 memories (1 decision, 1 fact)" in told
+    assert f"Project {PROJECT}: 3 memories (1 decision, 2 facts)" in told
     assert "In every project: 1 memory (1 preference)" in told
     assert "plan" not in told
     assert "No memories are waiting for your review" in told
-    assert "4 memories of the whole store, found by full-text search until embedded" in told
+    assert "5 memories of the whole store, found by full-text search until embedded" in told
     assert "Reviews of branch main: 0 open findings" in told
     assert "This session has been given no memories" in told
 

@@ -66,7 +66,7 @@ def _count_by_category(call: SessionCall, scope: str) -> str:
     def count(category: str | None = None) -> int:
         return call.store.count(project=call.client.project, scope=scope, category=category)
 
-    parts = [f"{number} {category.value}" for category in Category if (number := count(category.value))]
+    parts = [format_count(number, category.value) for category in Category if (number := count(category.value))]
     return format_count(count(), "memory") + (f" ({', '.join(parts)})" if parts else "")
 
 
