@@ -51,6 +51,22 @@ def test_incomplete_call_removes_no_reminder(world: World, agent: Agent, more: d
     assert world.store.get(id_) == before
 
 
+def test_memory_in_full_names_its_reminder_and_review(agent: Agent) -> None:
+    id_ = agent.remember("Rotate the key")
+    agent.ok("set_reminder", memory_id=id_, when="3d", every_days=7)
+    agent.ok("set_reminder", memory_id=id_, when="4w", review=True)
+    assert "\ndue: reminder in 3 d, then every 7 d, review in 4 w\n" in agent.ok("get_memory", memory_id=id_).text
+
+
+def test_memory_in_full_names_its_expiry(world: World, agent: Agent) -> None:
+    id_ = agent.remember("Rotate the key")
+    assert "expire" not in agent.ok("get_memory", memory_id=id_).text
+    world.store.edit(id_, expires_at=world.now + timedelta(days=3))
+    assert "\nexpires: in 3 d\n" in agent.ok("get_memory", memory_id=id_).text
+    world.pass_time(5 * 86_400)
+    assert "\nexpired: 2 d ago, so no recall returns it\n" in agent.ok("get_memory", memory_id=id_).text
+
+
 def test_interval_beside_done_is_refused(world: World, agent: Agent) -> None:
     id_ = agent.remember("Rotate the key")
     agent.ok("set_reminder", memory_id=id_, when="1h", every_days=7)

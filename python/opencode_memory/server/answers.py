@@ -20,6 +20,7 @@ from opencode_memory.text.clock import age
 from opencode_memory.text.display import clean, cut, one_line
 from opencode_memory.text.formatting import short_id
 from opencode_memory.text.json_values import to_json
+from opencode_memory.text.repetition import find_due
 
 EXCERPT_BYTES: Final = 360
 _ENTITIES_SHOWN: Final = 2
@@ -72,6 +73,18 @@ def format_facts(memory: Memory, *, at: datetime, project: str | None) -> str:
 def _format_fact(text: str, most_bytes: int = 40) -> str:
     """Render a name without the separator, so that it cannot pass for two facts."""
     return one_line(text, most_bytes).replace(_SEPARATOR.strip(), "-")
+
+
+def describe_due(memory: Memory, *, at: datetime) -> list[str]:
+    """Say when the reminder and the review of a memory are due, as far as it has them."""
+    return [
+        f"{kind} {age(find_due(first, every, at=at).at, at=at)}{'' if every is None else f', then every {every} d'}"
+        for kind, first, every in (
+            ("reminder", memory.remind_at, memory.remind_every),
+            ("review", memory.review_after, memory.review_every),
+        )
+        if first is not None
+    ]
 
 
 def format_list(

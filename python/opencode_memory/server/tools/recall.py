@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -15,6 +16,7 @@ from opencode_memory.errors import InvalidInputError, NotFoundError
 from opencode_memory.models import ALL_PROJECTS, Hit, Memory, RelatedMemory, ScopeKind, SessionHit, Sources, Status
 from opencode_memory.server.answers import (
     Answer,
+    describe_due,
     format_facts,
     format_list,
     format_project,
@@ -212,6 +214,8 @@ def _open(call: Call, memory: Memory) -> Answer:
         f"tags: {one_line(', '.join(memory.tags))}" if memory.tags else None,
         f"source: {one_line(origin)}" if origin else None,
         f"replaced by: {memory.superseded_by}" if memory.superseded_by else None,
+        _describe_expiry(memory, at=call.at),
+        f"due: {', '.join(due)}" if (due := describe_due(memory, at=call.at)) else None,
         *(
             f"said later, {age(statement.time, at=call.at)}: [{short_id(statement.id)}]"
             f" {one_line(statement.content, _LATER_BYTES)}"
@@ -226,6 +230,14 @@ def _open(call: Call, memory: Memory) -> Answer:
     if later:
         data["later"] = [memory_data(statement) for statement in later]
     return Answer(text, data)
+
+
+def _describe_expiry(memory: Memory, *, at: datetime) -> str | None:
+    if memory.expires_at is None:
+        return None
+    if memory.expires_at > at:
+        return f"expires: {age(memory.expires_at, at=at)}"
+    return f"expired: {age(memory.expires_at, at=at)}, so no recall returns it"
 
 
 @tool(reads=True, answers=shape(linked="array"))

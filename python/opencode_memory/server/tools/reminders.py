@@ -9,14 +9,13 @@ from pydantic import Field
 
 from opencode_memory.errors import ConflictError, InvalidInputError
 from opencode_memory.models import Memory
-from opencode_memory.server.answers import Answer, memory_data
+from opencode_memory.server.answers import Answer, describe_due, memory_data
 from opencode_memory.server.call import Call
 from opencode_memory.server.toolbox import tool
 from opencode_memory.server.tools.argument_types import MemoryId
-from opencode_memory.text.clock import age, parse_due
+from opencode_memory.text.clock import parse_due
 from opencode_memory.text.display import one_line
 from opencode_memory.text.formatting import short_id
-from opencode_memory.text.repetition import find_due
 
 _EXCERPT_BYTES: Final = 80
 _DONE: Final = "done"
@@ -59,14 +58,6 @@ def _find_due(when: str | None, every_days: int | None, *, at: datetime) -> date
 
 
 def _answer(call: Call, memory: Memory) -> Answer:
-    due = [
-        f"{kind} {age(find_due(first, every, at=call.at).at, at=call.at)}"
-        f"{'' if every is None else f', then every {every} d'}"
-        for kind, first, every in (
-            ("reminder", memory.remind_at, memory.remind_every),
-            ("review", memory.review_after, memory.review_every),
-        )
-        if first is not None
-    ]
+    due = ", ".join(describe_due(memory, at=call.at)) or "no reminder"
     excerpt = f"[{short_id(memory.id)}] {one_line(memory.content, _EXCERPT_BYTES)}"
-    return Answer(f"{excerpt}: {', '.join(due) or 'no reminder'}", {"memory": memory_data(memory)})
+    return Answer(f"{excerpt}: {due}", {"memory": memory_data(memory)})
