@@ -62,6 +62,25 @@ def test_client_without_a_project_exports_global_memories(world: World, suffix: 
     assert "The walrus sleeps" in named
 
 
+def test_client_with_a_project_neither_exports_nor_imports_values_of_no_project(world: World) -> None:
+    folder = world.repository("walrus")
+    agent, nobody = world.agent(folder), world.agent()
+    nobody.ok("kv_set", key="state", value="of nobody")
+    agent.ok("kv_set", key="state", value="of the walrus")
+    agent.remember("The walrus sleeps")
+    document = json.loads(Path(agent.ok("export_memories").data["path"]).read_text())
+    assert [value["value"] for value in document["kv"]] == ["of the walrus"]
+    [value] = document["kv"]
+    document["kv"] += [{**value, "project": None, "value": "overwritten", "updated_at": value["updated_at"] + 1}]
+    document["counts"]["kv"] = 2
+    (folder / "new.json").write_text(json.dumps(document))
+    counts = agent.ok("import_memories", input_path="new.json").data["counts"]["kv"]
+    assert counts == {"merged": 1, "left out": 1}
+    assert nobody.ok("kv_get", key="state").data["value"] == "of nobody"
+    own = json.loads(Path(nobody.ok("export_memories").data["path"]).read_text())
+    assert [value["value"] for value in own["kv"]] == ["of nobody"]
+
+
 def test_allowed_folder_gives_no_access_to_exports_of_others(tmp_path: Path) -> None:
     with World(tmp_path, server__allowed_folders=str(tmp_path)) as world:
         agent, other_agent = world.agent(world.repository("walrus")), world.agent(world.repository("bees"))

@@ -55,7 +55,8 @@ def export_memories(
         categories: Only memories of these.
         since: Only memories created at this time or later, with their links and history, and nothing else.
         with_own_state: Whether the key-value pairs include this program's own state, for example the switches of
-            learning. A move to a new machine needs it; the export of an agent must not show it.
+            learning, and, with a project, those of the global namespace. A move to a new machine needs both; the export
+            of an agent must not show them.
 
     Raises:
         InvalidInputError: The format or a choice is unknown, or the file would lie among those of the store.
@@ -118,8 +119,13 @@ def _rows(store: MemoryStore, chosen: _Selection, *, with_own_state: bool) -> It
     for kind, row in rows:
         # A lease or a running command of a loop belongs to this machine.
         is_left_out = kind == "document" and row["kind"] not in EXPORTED
-        if not is_left_out and (with_own_state or kind != "kv" or not is_reserved(row["key"])):
+        if not is_left_out and (with_own_state or kind != "kv" or _is_for_agents(row, chosen.project)):
             yield kind, row
+
+
+def _is_for_agents(value: dict[str, Any], project: str | None) -> bool:
+    """Return whether agents in a project see a key-value pair. Those of a project do not see the global namespace."""
+    return not is_reserved(value["key"]) and (project is None or value["project"] == project)
 
 
 def _groups(store: MemoryStore, chosen: _Selection) -> Iterator[tuple[str | None, Category, Iterator[Memory]]]:

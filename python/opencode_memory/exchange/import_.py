@@ -83,7 +83,9 @@ def import_memories(
                 raise InvalidInputError(
                     "a complete export names its own projects; import it without a project", field="project"
                 )
-            return _import_native(store, text, bounds=bounds, trusted=trusted, dry_run=dry_run, progress=progress)
+            return _import_native(
+                store, text, bounds=bounds, namespace=owner, trusted=trusted, dry_run=dry_run, progress=progress
+            )
         export, as_own = _read(store, text, name, trusted=trusted)
     if bounds is not None:
         _check(bounds, export, names_projects=name == markdown.NAME and project is None)
@@ -129,6 +131,7 @@ def _import_native(
     text: TextSource,
     *,
     bounds: Bounds | None,
+    namespace: str | None,
     trusted: bool,
     dry_run: bool,
     progress: Callable[[int, int], None] | None,
@@ -152,7 +155,9 @@ def _import_native(
         bounds.check_ends()
     as_own = trusted and _is_own_past(store, trusts)
     with rehearsal(store) as nowhere:
-        native_json.load(nowhere, text, as_own=as_own, with_projects=trusted, renamed={}, progress=None)
+        native_json.load(
+            nowhere, text, as_own=as_own, with_projects=trusted, renamed={}, namespace=namespace, progress=None
+        )
         try:
             check_readable(nowhere)
         except InvalidInputError as error:
@@ -163,7 +168,9 @@ def _import_native(
         report = None if progress is None else lambda done: progress(done, total)
         # A file of someone else says nothing about repositories.
         renamed = take_names(store, find_renamed(store, projects)) if trusted else {}
-        counts = native_json.load(store, text, as_own=as_own, with_projects=trusted, renamed=renamed, progress=report)
+        counts = native_json.load(
+            store, text, as_own=as_own, with_projects=trusted, renamed=renamed, namespace=namespace, progress=report
+        )
     return ImportReport(
         format=native_json.NAME,
         dry_run=dry_run,

@@ -109,6 +109,7 @@ def load(
     as_own: bool,
     with_projects: bool,
     renamed: Mapping[str, str],
+    namespace: str | None,
     progress: Callable[[int], None] | None,
 ) -> dict[str, Counter[str]]:
     """Import an export into a store in batches; running it again after an interruption repeats no change.
@@ -121,6 +122,7 @@ def load(
             program are left out.
         with_projects: Whether the file may assign repositories to projects.
         renamed: Names of projects in the store, by their names in the file, if both differ.
+        namespace: The project whose key-value pairs are written only; None for those of all.
         progress: Called with the number of rows done.
 
     Returns:
@@ -140,7 +142,7 @@ def load(
                     counts[kind].update(store.rows.load(kind, [_document(source, row, line) for line, _, row in batch]))
                 else:
                     # Own state of another store would, for example, switch learning off here, or resolve findings.
-                    taken = [row for _, _, row in batch if as_own or kind != "kv" or not _is_own_state(row)]
+                    taken = [row for _, _, row in batch if kind != "kv" or _is_taken(row, namespace, as_own=as_own)]
                     counts[kind].update(store.rows.load(kind, taken))
                     if len(taken) < len(batch):
                         counts[kind]["left out"] += len(batch) - len(taken)
@@ -160,8 +162,9 @@ def _memory(row: dict[str, Any], *, as_own: bool) -> dict[str, Any]:
     return scoped if as_own else {**scoped, **UNTRUSTED}
 
 
-def _is_own_state(row: dict[str, Any]) -> bool:
-    return is_reserved(str(row.get("key")))
+def _is_taken(value: dict[str, Any], namespace: str | None, *, as_own: bool) -> bool:
+    is_own_state = is_reserved(str(value.get("key")))
+    return (as_own or not is_own_state) and (namespace is None or value.get("project") == namespace)
 
 
 def _document(source: TextSource, row: dict[str, Any], line: int) -> dict[str, Any]:
