@@ -5,6 +5,7 @@
 
 use super::super::stop_words::is_stop_word;
 use super::behaviour::{Part, changed_part, only_stresses, says_changed};
+use super::circumstances::{is_partial, leading, named};
 use super::cues::{
     ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, FOREIGN, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS,
     SCOPE, STRONG, SUBJECT_ENDS, TASKS, TENTATIVE, WEAK, WISHES,
@@ -76,6 +77,10 @@ pub(super) struct Claim {
     pub rejected: Vec<String>,
     /// Stems of words behind "for", "in", "when" and the like.
     pub scoped: Vec<String>,
+    /// Stems of the circumstances with which it begins: "on Windows, …".
+    pub circumstances: Vec<String>,
+    /// See [`is_partial`].
+    pub is_partial: bool,
     /// Stems of the words in front of the verb, of a statement about a thing: "the frontend team switched to npm".
     pub subject: Vec<String>,
     /// All stems, generic ones too.
@@ -95,6 +100,7 @@ impl Claim {
         if words.is_empty() || words.len() > MOST_WORDS || text.trim_end().ends_with('?') {
             return None;
         }
+        let circumstances = leading(&words);
         let negated_end = negated_end(&words);
         let is_negative = mark_negations(&mut words);
         let (rejects_next, rejects_before) = (mark_rejections(&mut words), mark_ends(&mut words));
@@ -159,6 +165,8 @@ impl Claim {
             asserted: Vec::new(),
             rejected: Vec::new(),
             scoped: Vec::new(),
+            circumstances: named(&words[..circumstances]),
+            is_partial: is_partial(&words),
             subject: subject_of(&words),
             stems: words.iter().map(|word| stem_of(&word.text)).collect(),
             places: Vec::new(),
@@ -172,11 +180,12 @@ impl Claim {
         drop_reasons(&mut words);
         claim.places = places_of(&words);
         claim.state = state_of(&words);
-        claim.collect(&words);
+        claim.collect(&words, circumstances);
         Some(claim)
     }
 
-    /// The clauses of a text that stand alone. A clause is left out if the next one limits it: "…, only in tests".
+    /// The clauses of a text that stand alone. A clause is left out if the next one limits it: "…, only in tests". So is
+    /// one behind circumstances: "on Windows, …".
     pub(super) fn read_clauses(text: &str) -> Vec<Self> {
         let parts: Vec<&str> = text.split_inclusive([',', ';', '.', ':']).collect();
         // The mark before a letter or a digit belongs to a name, a number or a path.
@@ -188,15 +197,19 @@ impl Claim {
             }
         }
         let limits = |clause: &String| {
-            clause.split_whitespace().next().is_none_or(|word| {
-                LIMITS.contains(&word.to_lowercase().as_str()) || SCOPE.contains(&word.to_lowercase().as_str())
-            })
+            let words: Vec<String> = clause.split_whitespace().take(3).map(str::to_lowercase).collect();
+            let is_one = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.as_str()));
+            // "This is for CI."
+            let points = is_one(0, &["it", "that", "this"]) && is_one(2, SCOPE);
+            words.is_empty() || is_one(0, LIMITS) || is_one(0, SCOPE) || points
         };
         if clauses.len() < 2 || text.trim_end().ends_with('?') {
             return Vec::new();
         }
+        let elsewhere = behind_circumstances(&clauses);
         let stands_alone = |number: &usize| {
             !limits(&clauses[*number])
+                && !elsewhere[*number]
                 && clauses.get(number + 1).is_none_or(|next| !limits(next))
                 && clauses[*number].split_whitespace().count() >= LEAST_OF_CLAUSE
         };
@@ -219,6 +232,11 @@ impl Claim {
         self.subject.iter().any(|term| !other.stems.contains(term))
     }
 
+    /// Whether it begins with circumstances that another statement does not name, or says that it holds in a part only.
+    pub(super) fn is_elsewhere_than(&self, other: &Self) -> bool {
+        self.is_partial && !other.is_partial || self.circumstances.iter().any(|stem| !other.stems.contains(stem))
+    }
+
     /// Whether it has a condition that another statement does not have.
     pub(super) fn is_limited_against(&self, other: &Self) -> bool {
         self.conditions.iter().any(|condition| !other.conditions.contains(condition))
@@ -235,8 +253,9 @@ impl Claim {
             && (self.cue != Cue::None || !self.rejected.is_empty() || !self.values.is_empty() || self.is_order)
     }
 
-    fn collect(&mut self, words: &[Word]) {
-        let mut scope = false;
+    /// `circumstances` is the number of words of the circumstances with which it begins.
+    fn collect(&mut self, words: &[Word], circumstances: usize) {
+        let mut scope = circumstances > 0;
         let mut at = 0;
         while at < words.len() {
             let word = &words[at];
@@ -292,6 +311,19 @@ impl Claim {
             at += taken;
         }
     }
+}
+
+/// For each clause of a text, whether the sentence begins with circumstances.
+fn behind_circumstances(clauses: &[String]) -> Vec<bool> {
+    let mut is_behind = false;
+    let mut found = Vec::with_capacity(clauses.len());
+    for (number, clause) in clauses.iter().enumerate() {
+        found.push(is_behind);
+        let next = clauses.get(number + 1).map_or("", String::as_str);
+        is_behind |= words_of(&format!("{clause}{next}")).is_none_or(|words| leading(&words) > 0);
+        is_behind &= !clause.trim_end().ends_with(['.', ';']);
+    }
+    found
 }
 
 /// The significant words in front of the verb. Empty if the statement begins with an order or a pronoun, or has no verb.

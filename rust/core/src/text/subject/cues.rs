@@ -174,10 +174,11 @@ pub(super) const ALLOWS: &[&[&str]] = &[&["is", "allowed"], &["are", "allowed"]]
 /// A permission or an exemption with one of these may hold only under a condition, for some people, or once.
 pub(super) const CONDITIONS: &[&str] = &[
     "only", "if", "once", "when", "after", "before", "unless", "until", "while", "except", "but", "as", "that",
-    "which", "who", "today", "tonight", "tomorrow", "week", "month", "sprint", "time", "just", "for",
+    "which", "who", "whenever", "wherever", "today", "tonight", "tomorrow", "week", "month", "sprint", "time", "just",
+    "for",
 ];
 /// Conditions of a case that may never come.
-pub(super) const HYPOTHESES: &[&str] = &["if", "unless", "once"];
+pub(super) const HYPOTHESES: &[&str] = &["if", "unless", "once", "whenever", "wherever"];
 /// The words between "not" and a duty that no longer holds.
 pub(super) const DUTIES: &[&[&str]] =
     &[&["need", "to"], &["have", "to"], &["required", "to"], &["obliged", "to"], &["need", "for"]];
@@ -343,7 +344,7 @@ pub(super) const REASON: &[&str] =
 /// Circumstances follow.
 pub(super) const SCOPE: &[&str] = &[
     "for", "in", "on", "at", "when", "while", "during", "under", "within", "inside", "before", "after", "if", "unless",
-    "except", "until", "with", "of", "from", "to", "into", "by", "per",
+    "except", "until", "with", "without", "of", "from", "to", "into", "by", "per",
 ];
 /// Verbs that begin an order.
 pub(super) const IMPERATIVE: &[&str] = &[

@@ -10,6 +10,7 @@
 
 mod behaviour;
 mod change;
+mod circumstances;
 mod claim;
 mod cues;
 mod dimensions;
@@ -170,6 +171,9 @@ impl<'t> Statement<'t> {
         match found {
             Relation::Replaces(_) if newer.claim.is_tentative => Relation::Contradicts(reasons::TENTATIVE),
             Relation::Replaces(_) if newer.claim.is_hypothetical_against(&older.claim) => {
+                Relation::Contradicts(reasons::ELSEWHERE)
+            }
+            Relation::Replaces(_) if newer.claim.is_elsewhere_than(&older.claim) => {
                 Relation::Contradicts(reasons::ELSEWHERE)
             }
             // "The linter was removed by accident" does not end "run the linter before every commit".

@@ -1,9 +1,12 @@
 //! Compares what one statement rejects with what the other one asserts.
 
 use super::claim::{Claim, Cue};
+use super::places::Place;
 use super::values::{Kind, Value};
 use super::{FEW, Relation, family_words, reasons};
 
+/// Prepositions of circumstances.
+const AROUND: &[&str] = &["at", "during", "for", "in", "inside", "on", "under", "while", "within"];
 /// Stems of words in front of what is chosen.
 const CHOOSING: &[&str] = &["use", "prefer", "is", "are", "be", "on"];
 
@@ -28,7 +31,8 @@ pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
         .filter(|term| !core.contains(term) && !newer.asserted.contains(*term) && !words.contains(&term.as_str()))
         .collect();
     let is_narrower = newer.scoped.iter().any(|term| {
-        let is_choice = is_value(newer, term) && !is_place(newer, term) || words.contains(&term.as_str());
+        let is_choice = is_value(newer, term) && !is_place(newer, term) && !is_circumstance(newer, term)
+            || words.contains(&term.as_str());
         !older.asserted.contains(term) && !is_choice
     });
     let names_another = newer.asserted.iter().any(|term| !older.asserted.contains(term));
@@ -106,6 +110,19 @@ fn chooses(claim: &Claim, values: &[Value]) -> bool {
 /// Whether a value is a file or a folder, in which a statement holds: "in utils.py".
 fn is_place(claim: &Claim, term: &str) -> bool {
     claim.values.iter().any(|value| value.text == term && value.kind == Kind::Code && term.contains(['.', '/']))
+}
+
+/// Whether a value tells where or for what something is rejected: "Windows" in "we no longer use Docker on Windows". A
+/// value of the same kind as what is rejected is chosen instead, and so is one behind "but".
+fn is_circumstance(claim: &Claim, term: &str) -> bool {
+    let Some(value) = claim.values.iter().find(|value| value.text == term) else { return false };
+    let is_named = |place: &Place| place.text == term || place.stem == term;
+    let is_around = |place: &Place| is_named(place) && AROUND.contains(&place.preposition.as_str());
+    let follows_but = claim.stems.windows(3).any(|three| three[0] == "but" && three[2] == term);
+    !claim.rejected_values.is_empty()
+        && claim.rejected_values.iter().all(|rejected| rejected.kind != value.kind)
+        && claim.places.iter().any(is_around)
+        && !follows_but
 }
 
 fn is_value(claim: &Claim, term: &str) -> bool {

@@ -41,6 +41,8 @@ pub(super) struct Word {
     pub ends: bool,
     /// Whether the sentence ends here.
     pub stops: bool,
+    /// Whether a colon or a dash follows.
+    pub is_label: bool,
     pub role: Role,
 }
 
@@ -55,6 +57,7 @@ pub(super) fn words_of(text: &str) -> Option<Vec<Word>> {
         if matches!(token, "-" | "*" | "–" | "—" | ";" | "," | ".") {
             if let Some(last) = words.last_mut() {
                 last.ends = true;
+                last.is_label = !matches!(token, ";" | "," | ".");
             }
             continue;
         }
@@ -63,7 +66,7 @@ pub(super) fn words_of(text: &str) -> Option<Vec<Word>> {
             || token.starts_with("--")
             || token.starts_with('.');
         let bare = token.trim_matches(|c: char| "\"'()[]{}*,;:?!«»…`".contains(c)).trim_end_matches('.');
-        let bare = bare.trim_matches(|c: char| "`\"'".contains(c));
+        let bare = bare.trim_matches(|c: char| "`\"'".contains(c)).trim_end_matches([')', ']', '}', '*']);
         let stops = token.trim_end_matches(['"', '\'', ')']).ends_with(['.', '!', ';']);
         let ends = stops || token.ends_with([',', ':']);
         for part in bare.split(['=']).flat_map(split_port) {
@@ -75,6 +78,7 @@ pub(super) fn words_of(text: &str) -> Option<Vec<Word>> {
                 is_code,
                 ends: false,
                 stops: false,
+                is_label: false,
                 role: Role::Asserted,
             };
             if let Some(verb) = negated_verb(&lower) {
@@ -93,6 +97,7 @@ pub(super) fn words_of(text: &str) -> Option<Vec<Word>> {
         if let Some(last) = words.last_mut() {
             last.ends |= ends;
             last.stops |= stops;
+            last.is_label |= token.ends_with(':');
         }
     }
     Some(words)
