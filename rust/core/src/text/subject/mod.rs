@@ -20,6 +20,7 @@ mod kept;
 mod negation;
 mod opposite;
 mod options;
+mod order;
 mod other_value;
 mod places;
 mod reasons;
@@ -190,7 +191,9 @@ impl<'t> Statement<'t> {
 
 /// Compare two claims. One about another thing replaces none: "the sister project uses Vitest instead of Jest".
 fn compare_things(newer: &Claim, older: &Claim, are_opposite: impl Fn() -> bool, cosine: Option<f32>) -> Relation {
-    if newer.negated_end.as_ref().is_some_and(|verb| !older.stems.contains(verb)) {
+    if newer.negated_end.as_ref().is_some_and(|verb| !older.stems.contains(verb))
+        || !newer.is_inverted && order::is_mirrored(newer, older)
+    {
         return Relation::Unrelated;
     }
     match compare_claims(newer, older, are_opposite, cosine) {
