@@ -1,7 +1,7 @@
 //! Tells a change from the behaviour of a program that the same words describe: "falls back to the old endpoint",
 //! "replaces tabs with spaces", "logs deprecated fields".
 
-use super::cues::{RENAMES, RETURNS, SHIFTS, STATES, STRESSES, STRONG};
+use super::cues::{AS_BEFORE, CHANGES_PART, CORRECTS, RENAMES, RETURNS, SHIFTS, STATES, STRESSES, STRONG, TAKES_OVER};
 use super::words::Word;
 
 /// What a verb of change gives anew.
@@ -9,6 +9,8 @@ use super::words::Word;
 pub(super) enum Part {
     /// "Renamed".
     Name,
+    /// "Took over".
+    Owner,
     /// A place, a tool, a version, an amount or a date: "moved to", "upgraded to", "postponed".
     Setting,
 }
@@ -18,9 +20,14 @@ pub(super) fn says_changed(words: &[Word]) -> bool {
     STRONG.iter().any(|phrase| has_cue(words, phrase))
 }
 
-/// Whether all words by which a statement says that something changed may also only stress it.
+/// Whether all words by which a statement says that something changed may also only stress it, or tell of a part.
 pub(super) fn only_stresses(words: &[Word]) -> bool {
-    has_only(words, STRESSES)
+    has_only(words, &[STRESSES, CHANGES_PART])
+}
+
+/// Whether all words by which a statement says that something changed may leave open what.
+pub(super) fn only_corrects(words: &[Word]) -> bool {
+    has_only(words, &[STRESSES, CHANGES_PART, CORRECTS])
 }
 
 /// What changed, if all words by which a statement says so name the same. `moves` tells whether it has a verb of a move,
@@ -28,15 +35,18 @@ pub(super) fn only_stresses(words: &[Word]) -> bool {
 pub(super) fn changed_part(words: &[Word], moves: bool) -> Option<Part> {
     if !moves && !says_changed(words) {
         None
-    } else if has_only(words, RENAMES) && words.iter().any(|word| word.text == "renamed") {
+    } else if has_only(words, &[RENAMES]) && words.iter().any(|word| word.text == "renamed") {
         Some(Part::Name)
+    } else if has_only(words, &[TAKES_OVER]) && words.iter().any(|word| word.text == "over") {
+        Some(Part::Owner)
     } else {
-        has_only(words, SHIFTS).then_some(Part::Setting)
+        has_only(words, &[SHIFTS, CHANGES_PART]).then_some(Part::Setting)
     }
 }
 
-fn has_only(words: &[Word], phrases: &[&[&str]]) -> bool {
-    STRONG.iter().filter(|phrase| has_cue(words, phrase)).all(|phrase| phrases.contains(phrase))
+fn has_only(words: &[Word], lists: &[&[&[&str]]]) -> bool {
+    let mut cues = STRONG.iter().filter(|phrase| has_cue(words, phrase));
+    cues.all(|phrase| lists.iter().any(|phrases| phrases.contains(phrase)))
 }
 
 fn has_cue(words: &[Word], phrase: &[&str]) -> bool {
@@ -50,7 +60,16 @@ fn is_behaviour(words: &[Word], at: usize, phrase: &[&str]) -> bool {
     let before = at.checked_sub(1).map(|place| words[place].text.as_str());
     let rest = &words[at..];
     match phrase {
-        ["back", "to"] => before.is_some_and(|verb| RETURNS.contains(&verb)),
+        ["replaced"] => {
+            let clause = rest.iter().position(|word| word.ends).map_or(rest, |end| &rest[..=end]);
+            let is_passive =
+                before.is_some_and(|verb| matches!(verb, "are" | "been" | "being" | "is" | "was" | "were"));
+            is_passive && !clause.iter().any(|word| matches!(word.text.as_str(), "by" | "with"))
+        }
+        ["back", "to"] => {
+            let is_as_before = rest.get(2).is_some_and(|word| AS_BEFORE.contains(&word.text.as_str()));
+            is_as_before || before.is_some_and(|verb| RETURNS.contains(&verb))
+        }
         ["replaces"] => {
             let clause = rest.iter().position(|word| word.ends).map_or(rest, |end| &rest[..=end]);
             clause.iter().any(|word| word.text == "with")

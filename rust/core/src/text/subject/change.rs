@@ -33,10 +33,12 @@ pub(super) fn compare_change(newer: &Claim, older: &Claim, cosine: Option<f32>) 
         return Relation::Replaces("says that it is the other way round");
     }
     let is_exchange = added > 0 && lost > 0;
-    if slot::is_another(newer, older) {
+    if !are_alternative && slot::is_another(newer, older) {
         return Relation::Unrelated;
     }
-    if newer.cue == Cue::Strong && is_exchange && added <= FEW && lost <= FEW && shared >= added.max(lost) {
+    let is_open = newer.only_corrects && !slot::answer_one_question(newer, older) || rejects_another(newer, older);
+    let is_sure = newer.cue == Cue::Strong && !is_open;
+    if is_sure && is_exchange && added <= FEW && lost <= FEW && shared >= added.max(lost) {
         return match states {
             Some(States::Unknown) => Relation::Contradicts(reasons::ANOTHER_STATE),
             _ => Relation::Replaces("says that something changed"),
@@ -46,4 +48,9 @@ pub(super) fn compare_change(newer: &Claim, older: &Claim, cosine: Option<f32>) 
         return Relation::Contradicts(reasons::DIFFERENT);
     }
     Relation::Unrelated
+}
+
+/// Whether a statement names what it ends, and the older one does not say that: "dropped support for CSV".
+fn rejects_another(newer: &Claim, older: &Claim) -> bool {
+    !newer.rejected.is_empty() && !newer.is_inverted && !newer.rejected.iter().any(|stem| older.stems.contains(stem))
 }

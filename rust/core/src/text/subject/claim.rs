@@ -4,7 +4,7 @@
 //! Refuses to understand grammar. A statement is a list of words with roles, found by short lists of cues.
 
 use super::super::stop_words::is_stop_word;
-use super::behaviour::{Part, changed_part, only_stresses, says_changed};
+use super::behaviour::{Part, changed_part, only_corrects, only_stresses, says_changed};
 use super::circumstances::{is_partial, leading, named};
 use super::cues::{
     ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, FOREIGN, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS,
@@ -39,6 +39,8 @@ pub(super) struct Claim {
     pub cue: Cue,
     /// Whether words such as "actually" are all by which it says that something changed.
     pub is_stressed: bool,
+    /// Whether words such as "scratch that" or "actually" are all by which it says that something changed.
+    pub only_corrects: bool,
     /// What changed, if a verb such as "renamed" or "moved to" is all by which it says that something changed.
     pub changed: Option<Part>,
     /// Whether it says that an earlier statement no longer holds.
@@ -138,6 +140,7 @@ impl Claim {
         let mut claim = Self {
             cue,
             is_stressed: !rejects_before && !moves && only_stresses(&words),
+            only_corrects: !rejects_before && !moves && only_corrects(&words),
             changed: changed_part(&words, moves).filter(|_| !rejects_before),
             retracts,
             reminds: words.iter().any(|word| word.text == REMINDS && word.role == Role::Dropped),

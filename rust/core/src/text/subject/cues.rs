@@ -63,10 +63,33 @@ pub(super) const STRONG: &[&[&str]] = &[
 ];
 /// Cues that may also only stress a statement: "the job actually needs two workers".
 pub(super) const STRESSES: &[&[&str]] = &[&["actually"], &["instead"], &["turns", "out"]];
+/// Cues that may only say that a part changed: "the job has changed owners".
+pub(super) const CHANGES_PART: &[&[&str]] =
+    &[&["have", "changed"], &["has", "changed"], &["was", "changed"], &["were", "changed"], &["we", "changed"]];
+/// Cues that take back what was said, and may leave open what it was.
+pub(super) const CORRECTS: &[&[&str]] = &[
+    &["is", "wrong"],
+    &["was", "wrong"],
+    &["not", "right"],
+    &["correction"],
+    &["changed", "my", "mind"],
+    &["changed", "our", "mind"],
+    &["scratch", "that"],
+];
+/// Cues that give a thing to somebody else.
+pub(super) const TAKES_OVER: &[&[&str]] = &[&["took", "over"], &["takes", "over"]];
 /// Cues that give a thing another name.
 pub(super) const RENAMES: &[&[&str]] = &[&["renamed"]];
-/// Cues that give a thing another place, version, amount or date. They leave alone how often it runs, or how fast.
+/// Cues that give a thing another place, tool, version, amount or date. They leave alone how often it runs, or how fast.
 pub(super) const SHIFTS: &[&[&str]] = &[
+    &["switched"],
+    &["switch", "to"],
+    &["switching", "to"],
+    &["changed", "to"],
+    &["changed", "from"],
+    &["reverted", "to"],
+    &["back", "to"],
+    &["went", "with"],
     &["moved", "to"],
     &["moved", "from"],
     &["moving", "to"],
@@ -82,6 +105,11 @@ pub(super) const SHIFTS: &[&[&str]] = &[
 ];
 /// Stems of words by which a statement says what a thing is called.
 pub(super) const NAMING: &[&str] = &["brand", "call", "known", "label", "name", "renam", "titl"];
+/// Stems of things that hold other things, so that a move to one of them says where a thing is.
+pub(super) const HOLDERS: &[&str] =
+    &["board", "channel", "directori", "folder", "namespac", "packag", "repo", "repositori", "team", "workspac"];
+/// Behind "back to", a word that names no value.
+pub(super) const AS_BEFORE: &[&str] = &["business", "green", "life", "normal", "work"];
 /// Before "back to", a verb that describes what a program does.
 pub(super) const RETURNS: &[&str] = &[
     "fall",

@@ -7,8 +7,9 @@
 
 use super::behaviour::Part;
 use super::claim::{Claim, Cue};
-use super::cues::{NAMING, SUBJECT_ENDS};
+use super::cues::{HOLDERS, NAMING, SCOPE, SUBJECT_ENDS};
 use super::dimensions::FREQUENCIES;
+use super::options::{GENERIC, ROLES};
 use super::places::Place;
 use super::things::VERBS;
 use super::values::{Kind, Value};
@@ -18,6 +19,9 @@ const OPEN: &[&str] = &[
     "contain", "contains", "had", "has", "have", "include", "includes", "need", "needs", "require", "requires",
     "support", "supports",
 ];
+
+/// Words between a preposition and what it introduces.
+const ARTICLES: &[&str] = &["a", "an", "its", "new", "our", "the"];
 
 /// Whether only a word such as "actually", or a verb such as "renamed", says that something changed, and the newer
 /// statement says something else about the same thing.
@@ -31,18 +35,74 @@ pub(super) fn is_another(newer: &Claim, older: &Claim) -> bool {
 fn gives(older: &Claim, part: Part, newer: &Claim) -> bool {
     match part {
         Part::Name => older.stems.iter().any(|stem| NAMING.contains(&stem.as_str())),
-        Part::Setting => {
-            let is_own = |stem: &String| !newer.stems.contains(stem);
-            older.stems.iter().any(|stem| stem == "use")
-                || older.values.iter().any(|value| value.kind != Kind::Word && is_own(&value.text))
-                || older.places.iter().any(|place| !place.preposition.is_empty() && is_own(&place.stem))
-                || says_when(newer) && says_when(older)
-        }
+        Part::Owner => older.stems.iter().any(|stem| ROLES.contains(&stem.as_str())),
+        Part::Setting => says_when(newer) && says_when(older) || gives_setting(older, newer),
     }
 }
 
+/// Whether an older statement gives a place, a tool, a version, an amount or a date of the thing, and the newer one gives
+/// another one: "runs on Jenkins" is answered by "moved to Kubernetes", "needs two workers" and "is owned by Anna" are not.
+fn gives_setting(older: &Claim, newer: &Claim) -> bool {
+    let kinds = |claim: &Claim, other: &Claim| -> Vec<Kind> {
+        let is_own = |value: &&Value| value.kind != Kind::Word && !other.stems.contains(&value.text);
+        claim.values.iter().filter(is_own).map(|value| value.kind).collect()
+    };
+    let (new, old) = (kinds(newer, older), kinds(older, newer));
+    let is_number = |kind: &Kind| matches!(kind, Kind::Number | Kind::Quantity(_));
+    let is_measure = |kind: &Kind| is_number(kind) || *kind == Kind::Day;
+    if old.iter().any(is_measure) {
+        // "Raised to 60" gives seconds as well, but "upgraded to Python 3.13" does not.
+        let are_numbers =
+            new.iter().all(is_number) && new.iter().chain(&old).filter(|kind| is_number(kind)).count() > new.len();
+        return new.iter().any(|kind| is_measure(kind) && old.contains(kind)) || !new.is_empty() && are_numbers;
+    }
+    if !new.is_empty() && new.iter().all(is_measure) || give_other_kinds(newer, older) {
+        return false;
+    }
+    let (Some(answer), Some(given)) =
+        (own_place(older, newer), own_place(newer, older).filter(|place| is_answer(newer, place)))
+    else {
+        return false;
+    };
+    let is_version = matches!(given.stem.as_str(), "version" | "releas");
+    let is_path = old.contains(&Kind::Code) && !newer.stems.iter().any(|stem| stem == "move" || stem == "migrat");
+    if is_version || is_path && !new.contains(&Kind::Code) || has_article(newer, given) && !has_article(older, answer) {
+        return false;
+    }
+    let is_inside = matches!(answer.preposition.as_str(), "at" | "from" | "in" | "inside" | "on" | "under" | "within");
+    let is_held = newer.stems.iter().any(|stem| HOLDERS.contains(&stem.as_str()) && !older.stems.contains(stem));
+    let is_option = old.iter().any(|kind| matches!(kind, Kind::Option(_)));
+    let uses = older.stems.iter().any(|stem| stem == "use");
+    if is_held { is_inside && !is_option } else { uses || is_inside || is_value(older, answer) }
+}
+
+/// The first word that only one statement has, apart from general ones.
+fn own_place<'c>(claim: &'c Claim, other: &Claim) -> Option<&'c Place> {
+    let is_own = |place: &&Place| !other.stems.contains(&place.stem) && !GENERIC.contains(&place.stem.as_str());
+    claim.places.iter().find(is_own)
+}
+
+/// Whether a word of a newer statement gives what something changed to.
+fn is_answer(newer: &Claim, place: &Place) -> bool {
+    let at = newer.stems.iter().position(|stem| *stem == place.stem);
+    let mut before = newer.stems[..at.unwrap_or_default()].iter().rev().map(String::as_str);
+    let has_preposition = before.find(|stem| !ARTICLES.contains(stem)).is_some_and(|stem| SCOPE.contains(&stem));
+    has_preposition || is_value(newer, place)
+}
+
+/// Whether a word has an indefinite article, so that it is no name: "a new schema".
+fn has_article(claim: &Claim, place: &Place) -> bool {
+    let at = claim.stems.iter().position(|stem| *stem == place.stem).unwrap_or_default();
+    let before = claim.stems[..at].iter().rev().find(|stem| *stem != "new");
+    before.is_some_and(|stem| stem == "a" || stem == "an")
+}
+
+fn is_value(claim: &Claim, place: &Place) -> bool {
+    claim.values.iter().any(|value| value.text == place.stem && value.kind != Kind::Word)
+}
+
 /// Whether two statements differ in their answers to one question.
-fn answer_one_question(newer: &Claim, older: &Claim) -> bool {
+pub(super) fn answer_one_question(newer: &Claim, older: &Claim) -> bool {
     if give_other_kinds(newer, older) {
         return false;
     }
@@ -66,8 +126,9 @@ fn answer_one_question(newer: &Claim, older: &Claim) -> bool {
     // "Runs" is a verb, while "run" may be a noun.
     let before = [new[last].text.as_str(), old[last].text.as_str()];
     let is_verb_before = before.iter().any(|text| is_verb(text)) && !is_verb(&here.text) && !is_verb(&there.text);
+    let are_numbers = [here, there].iter().all(|place| place.text.contains(|letter: char| letter.is_ascii_digit()));
     here.preposition == there.preposition
-        && (!here.preposition.is_empty() || is_verb_before)
+        && (!here.preposition.is_empty() || is_verb_before || are_numbers)
         && !before.iter().any(|text| OPEN.contains(text))
 }
 
@@ -138,6 +199,30 @@ mod tests {
         ("The login page loads slowly.", "The login page moved to React."),
         ("The search index rebuilds itself.", "The search index was moved to the data volume."),
         ("The parser skips comments.", "The parser was renamed to reader."),
+        ("The invoice job runs nightly.", "The invoice job has changed owners."),
+        ("The invoice job runs nightly.", "The invoice job was changed to JSON logs."),
+        ("The invoice job runs nightly.", "The invoice job is back to normal."),
+        ("The invoice job runs nightly.", "The invoice job went with a new logo."),
+        ("The invoice job runs nightly.", "The invoice job switched to a new schema."),
+        ("The invoice job runs nightly.", "We changed the invoice job colours."),
+        ("The invoice job runs nightly.", "We switched the invoice job logo."),
+        ("The invoice job runs nightly.", "The invoice job was reverted to version 2."),
+        ("The invoice job runs nightly.", "The invoice job was changed by Tom."),
+        ("The invoice job runs nightly.", "The invoice job took over the CSV exports."),
+        ("The invoice job needs two workers.", "The invoice job switched to UTC."),
+        ("The invoice job needs two workers.", "The invoice job was moved to the ops repo."),
+        ("The invoice job uses Redis.", "The invoice job was upgraded to Python 3.13."),
+        ("The invoice job uses Redis.", "The invoice job was moved to the ops repo."),
+        ("The payment service is tested with pytest.", "The payment service switched to UTC."),
+        ("The payment service is deployed with Helm.", "The payment service was moved to the ops repo."),
+        ("The payment service logs to stdout.", "The payment service was moved to the ops repo."),
+        ("The payment service has a timeout of 30 seconds.", "The payment service switched to UTC."),
+        ("The payment service runs in Docker.", "The payment service has changed owners."),
+        ("The payment service runs in Docker.", "The payment service was reverted to version 2."),
+        ("The payment service needs two workers.", "The payment service was upgraded to Python 3.13."),
+        ("The payment service uses Redis.", "The payment service switched to a new schema."),
+        ("The payment service lives in `services/pay`.", "The payment service switched to UTC."),
+        ("The payment service logs to stdout.", "The payment service has been replaced on staging."),
     ];
     /// The newer statement gives another answer to the same question.
     const SAME_SLOT: &[(&str, &str)] = &[
@@ -167,6 +252,13 @@ mod tests {
         ("The invoice job runs daily.", "The invoice job was moved to Mondays."),
         ("The upload limit is 10 MB.", "The upload limit was raised to 20 MB."),
         ("The landing page theme is dark.", "The landing page theme was changed to light."),
+        ("The landing page uses gatsby.", "The landing page switched to astro."),
+        ("The search index lives on disk.", "We switched the search index to memory."),
+        ("The design docs are in the wiki.", "The design docs were moved to the ops repo."),
+        ("The deploy day is Friday.", "The deploy day has changed to Thursday."),
+        ("Anna owns the billing service.", "Tom took over the billing service."),
+        ("The invoice job runs nightly.", "I changed my mind, the invoice job runs hourly."),
+        ("The invoice job runs nightly.", "The invoice job went back to hourly."),
     ];
 
     #[test]

@@ -348,6 +348,26 @@ const REMINDERS: &[(&str, &str)] = &[
     ("Run the linter before every commit.", "Do not ever ignore the linter before a commit."),
 ];
 
+/// Statements that take something else about the same thing back.
+const OTHERS_TAKEN_BACK: &[(&str, &str)] = &[
+    ("The invoice job runs nightly.", "I changed my mind about the invoice job logo."),
+    ("The invoice job needs two workers.", "Scratch that on the invoice job logo."),
+    ("The invoice job runs nightly.", "The invoice job dropped support for CSV."),
+    ("The invoice job needs two workers.", "We moved the invoice job from SVN to git."),
+    ("The invoice job uses Redis.", "Use constants instead of strings in the invoice job."),
+    ("The payment service logs to stdout.", "The payment service dropped support for CSV."),
+];
+
+#[test]
+fn what_is_taken_back_of_a_thing_leaves_the_rest() {
+    assert_stay(OTHERS_TAKEN_BACK, Some(0.9));
+    let corrections = [
+        ("The invoice job runs nightly.", "I changed my mind, the invoice job runs hourly."),
+        ("The physics step is 1/50 s.", "Changed my mind on the physics step: 1/60."),
+    ];
+    assert_replaced(&corrections, None);
+}
+
 /// Observations, tasks and conditions, which end no rule.
 const OBSERVATIONS: &[(&str, &str)] = &[
     ("Use pnpm, never npm.", "Someone replaced pnpm with npm in the Dockerfile."),
