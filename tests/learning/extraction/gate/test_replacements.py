@@ -16,6 +16,7 @@ from support.learning import find_candidates, learn_texts, user
         ("no, use date-fns, not moment", "Use date-fns, not moment."),
         ("forget about Jenkins, use GitHub Actions", "Use GitHub Actions, not Jenkins."),
         ("please use `uv` rather than pip", "Use `uv`, not pip."),
+        ("use pnpm, not npm btw", "Use pnpm, not npm."),
     ],
 )
 def test_replacement_is_worded_as_use_x_not_y(text, content):

@@ -157,3 +157,30 @@ def test_order_that_refers_back_is_learned_with_its_sentence_before():
 
     assert learn_texts(told) == ["You pushed straight to the main branch. Never do that again."]
     assert learn_texts(user("Never do that again.")) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "For this repo: named exports only, no default exports.",
+        "In our project: squash merges only.",
+        "Always run the linter for this project.",
+        "Use pnpm, not npm for this repo.",
+    ],
+)
+def test_rule_of_this_project_is_not_about_the_work_at_hand(said: str) -> None:
+    assert learn_texts(user(said)) == [said]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "For this repo: run the tests.",
+        "For this project: create a login page.",
+        "For this repo: can you add a linter?",
+        "For this project I want a login page.",
+        "Always show the spinner for this page.",
+    ],
+)
+def test_task_in_this_project_is_no_rule(said: str) -> None:
+    assert learn_texts(user(said)) == []

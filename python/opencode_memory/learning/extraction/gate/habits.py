@@ -37,7 +37,8 @@ _BY_DEFAULT: Final = re.compile(
     re.IGNORECASE,
 )
 _IN_PROJECT: Final = re.compile(
-    r"^in (?:this|our) (?:project|repo(?:sitory)?|codebase|code base|monorepo|team|company),? (?!i\b|can\b|"
+    r"^(?:in (?:this|our) (?:project|repo(?:sitory)?|codebase|code base|monorepo|team|company),?|(?:in|for) (?:this|our) "
+    r"(?:project|repo(?:sitory)?|codebase|code base|monorepo):(?! run\b)) (?!i\b|can\b|"
     r"could\b|there\b|it\b|please (?!use)|add\b|create\b|fix\b|make\b|change\b|we (?:need|want|see|get|can|"
     r"could)\b)\w"
     r"|^all .{3,80}\b(?:is|are) .{3,80}\bnever\b|\b(?:in|for|across|throughout) (?:this|our|the whole|"

@@ -47,7 +47,7 @@ _REQUEST_AFTER: Final = re.compile(
 )
 _ENDING: Final = re.compile(
     # Not the predicate: "force push is ok".
-    r"(?<!\bis)(?<!\bare)(?<!'s)(?<!\bbe)(?<!\bwas)(?<!\bnot)(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|tho|though|lol|haha|ok|okay|right|alright|got it|"
+    r"(?<!\bis)(?<!\bare)(?<!'s)(?<!\bbe)(?<!\bwas)(?<!\bnot)(?:[,\s]+(?:please|pls|plz|thanks|thank you|thx|tho|though|lol|haha|btw|by the way|fyi|ok|okay|right|alright|got it|"
     r"instead please|:\)|;\)|for me))+\s*(?=[.!?]*$)",
     re.IGNORECASE,
 )

@@ -25,7 +25,7 @@ _AT_HAND: Final = re.compile(
     r"these|those|the (?:same|current|existing|last|first|next|new|old|previous|second|following|"
     rf"above)) (?:(?!the |a |an |our |we |you |all |each |every |my |your )[\w.-]+ ){{0,2}}{_THING}\b"
     r"|\b(?:(?<!from )here(?!,? (?:never|not)\b)|yet|today|tonight|tomorrow|this week|right now|at this point|"
-    r"at the moment|for the moment|for this|in this case|this time|as[- ]is|itself|so far|in progress)\b"
+    r"at the moment|for the moment|for this(?! (?:project|repo|repository|codebase|code base|monorepo)\b)|in this case|this time|as[- ]is|itself|so far|in progress)\b"
     r"|\bfor now\b|\b(?:see|as|the|code|shown|listed|described|mentioned) (?:above|below)\b|\b(?:above|"
     r"below)\s*(?:[:.,]|$)|\bstep \d|\(\d+-\d+\)|\b(?:lines?) \d",
     re.IGNORECASE,
