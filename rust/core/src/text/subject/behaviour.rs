@@ -1,7 +1,9 @@
 //! Tells a change from the behaviour of a program that the same words describe: "falls back to the old endpoint",
 //! "replaces tabs with spaces", "logs deprecated fields".
 
-use super::cues::{AS_BEFORE, CHANGES_PART, CORRECTS, RENAMES, RETURNS, SHIFTS, STATES, STRESSES, STRONG, TAKES_OVER};
+use super::cues::{
+    AS_BEFORE, CHANGES_PART, CORRECTS, ORDERS, RENAMES, RETURNS, SHIFTS, STATES, STRESSES, STRONG, TAKES_OVER,
+};
 use super::words::Word;
 
 /// What a verb of change gives anew.
@@ -55,6 +57,12 @@ fn has_cue(words: &[Word], phrase: &[&str]) -> bool {
     })
 }
 
+/// Whether the verb "forget" at a place says that somebody forgets something: "I always forget the flag".
+pub(super) fn forgets(words: &[Word], at: usize) -> bool {
+    let before = at.checked_sub(1).map(|place| &words[place]);
+    before.is_some_and(|word| !word.ends && !ORDERS.contains(&word.text.as_str()))
+}
+
 /// Whether a phrase at a place describes what something does each time.
 fn is_behaviour(words: &[Word], at: usize, phrase: &[&str]) -> bool {
     let before = at.checked_sub(1).map(|place| words[place].text.as_str());
@@ -74,6 +82,7 @@ fn is_behaviour(words: &[Word], at: usize, phrase: &[&str]) -> bool {
             let clause = rest.iter().position(|word| word.ends).map_or(rest, |end| &rest[..=end]);
             clause.iter().any(|word| word.text == "with")
         }
+        ["forget"] => forgets(words, at),
         ["deprecated"] => before.is_some_and(|word| !STATES.contains(&word)) && !rest[0].ends && rest.len() > 1,
         _ => false,
     }

@@ -7,8 +7,8 @@ use super::super::stop_words::is_stop_word;
 use super::behaviour::{Part, changed_part, only_corrects, only_stresses, says_changed};
 use super::circumstances::{is_partial, leading, named};
 use super::cues::{
-    ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, FOREIGN, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, REMINDS,
-    SCOPE, STRONG, SUBJECT_ENDS, TASKS, TENTATIVE, WEAK, WISHES,
+    ADDS, ALLOWS, CONDITIONS, ENDS_RULES, EXEMPTS, FOREIGN, HYPOTHESES, IMPERATIVE, LIMITS, MOVES, PERMITS, QUESTIONS,
+    REMINDS, SCOPE, STRONG, SUBJECT_ENDS, TASKS, TENTATIVE, WEAK, WISHES,
 };
 use super::dimensions::state_of;
 use super::kept::negated_end;
@@ -148,7 +148,8 @@ impl Claim {
             adds: has(ADDS),
             // "The old ledger was on MySQL" tells of the past.
             is_tentative: has(TENTATIVE)
-                || is_imperative && !is_rule && has(&[&["here"]])
+                || QUESTIONS.contains(&words[0].text.as_str())
+                || is_imperative && !is_rule && (has(&[&["here"]]) || ends_with_there(&words))
                 || cue == Cue::None && has(&[&["was"], &["were"]]),
             is_order: is_rule || is_imperative,
             is_task: is_imperative && !is_rule,
@@ -210,8 +211,15 @@ impl Claim {
             return Vec::new();
         }
         let elsewhere = behind_circumstances(&clauses);
+        // "Fix the compose file, it starts MySQL": the pronoun stands for the file.
+        let has_pronoun = |number: usize| {
+            let first = clauses[number].split_whitespace().next().map(str::to_lowercase);
+            let is_same_sentence = number > 0 && !clauses[number - 1].trim_end().ends_with(['.', ';']);
+            is_same_sentence && first.is_some_and(|word| matches!(word.as_str(), "he" | "it" | "she" | "they"))
+        };
         let stands_alone = |number: &usize| {
             !limits(&clauses[*number])
+                && !has_pronoun(*number)
                 && !elsewhere[*number]
                 && clauses.get(number + 1).is_none_or(|next| !limits(next))
                 && clauses[*number].split_whitespace().count() >= LEAST_OF_CLAUSE
@@ -342,6 +350,10 @@ fn subject_of(words: &[Word]) -> Vec<String> {
         })
         .map(|(_, word)| stem_of(&word.text))
         .collect()
+}
+
+fn ends_with_there(words: &[Word]) -> bool {
+    words.iter().enumerate().any(|(at, word)| word.text == "there" && (word.ends || at + 1 == words.len()))
 }
 
 fn has_phrase(words: &[Word], list: &[&[&str]]) -> bool {

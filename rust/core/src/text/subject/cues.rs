@@ -143,6 +143,11 @@ pub(super) const RETURNS: &[&str] = &[
     "refer",
     "refers",
 ];
+/// Before "forget", a word that makes it an order. After another one, somebody forgets.
+pub(super) const ORDERS: &[&str] = &[
+    "also", "and", "better", "can", "could", "hey", "just", "lets", "may", "must", "no", "now", "oh", "ok", "okay",
+    "or", "please", "should", "simply", "so", "sorry", "then", "to", "us", "well", "yes",
+];
 /// Before "deprecated", a word that makes it a change. After another word, it describes a noun.
 pub(super) const STATES: &[&str] = &[
     "is",
@@ -326,6 +331,19 @@ pub(super) const TENTATIVE: &[&[&str]] = &[
     &["wondering"],
     &["i", "think"],
     &["not", "sure"],
+    &["accidentally"],
+    &["mistakenly"],
+    &["by", "accident"],
+    &["by", "mistake"],
+    &["bad", "idea"],
+    &["was", "rejected"],
+    &["were", "rejected"],
+    &["talked", "about"],
+    &["talking", "about"],
+    &["discussed"],
+    &["discussing"],
+    &["in", "the", "past"],
+    &["should", "have", "used"],
     &["try"],
     &["tried"],
     &["trying"],
@@ -353,12 +371,14 @@ pub(super) const TENTATIVE: &[&[&str]] = &[
     &["wants", "to"],
     &["spike"],
 ];
+/// A statement that begins with one of these asks, also without a question mark.
+pub(super) const QUESTIONS: &[&str] = &["how", "what", "whether", "who", "why"];
 /// Verbs that end the part of a statement which names its subject, and words that do so without a verb.
 pub(super) const SUBJECT_ENDS: &[&str] = &[
     "is", "are", "was", "were", "has", "have", "had", "will", "can", "does", "do", "not", "no", "never", "uses", "use",
     "used", "runs", "listens", "lives", "moved", "moves", "switched", "switches", "replaced", "replaces", "dropped",
     "drops", "targets", "deploys", "deployed", "went", "goes", "belongs", "owns", "took", "starts", "stays", "should",
-    "must", "needs", "instead", "now",
+    "must", "needs", "instead", "now", "stopped", "says", "said", "asks", "asked",
 ];
 /// Words of a subject that is not the one that an earlier statement of the project is about.
 pub(super) const FOREIGN: &[&str] =

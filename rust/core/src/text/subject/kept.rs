@@ -9,29 +9,42 @@ use super::words::{Word, stem_of};
 const ENDS: &[&str] = &[
     "abandon",
     "abandoned",
+    "abandoning",
     "change",
     "changed",
+    "changing",
     "ditch",
     "ditched",
+    "ditching",
     "drop",
     "dropped",
+    "dropping",
     "gave",
+    "getting",
     "give",
     "leave",
+    "leaving",
     "left",
     "lose",
     "lost",
     "mind",
+    "moving",
     "quit",
+    "quitting",
     "regret",
     "remove",
     "removed",
+    "removing",
     "replace",
     "replaced",
+    "replacing",
     "retire",
     "retired",
+    "retiring",
     "stop",
     "stopped",
+    "stopping",
+    "switching",
 ];
 /// Words between a negation and its verb.
 const ADVERBS: &[&str] = &["actually", "been", "ever", "fully", "have", "just", "really", "simply", "yet"];
@@ -40,7 +53,8 @@ const NEW_THING: &[&str] = &["by", "to", "with"];
 
 /// The stem of a verb that ends something, if it is negated. It is looked for before the negation marks its words.
 pub(super) fn negated_end(words: &[Word]) -> Option<String> {
-    let negation = words.iter().position(|word| matches!(word.text.as_str(), "not" | "never") && !word.ends)?;
+    let negation =
+        words.iter().position(|word| matches!(word.text.as_str(), "against" | "never" | "not") && !word.ends)?;
     let behind = &words[negation + 1..];
     let verb = behind.iter().position(|word| !ADVERBS.contains(&word.text.as_str()))?;
     let is_end = ENDS.contains(&behind[verb].text.as_str());
@@ -64,6 +78,8 @@ mod tests {
                 "I don't mind pnpm.",
                 "We won't give up pnpm.",
                 "I don't regret pnpm, it works.",
+                "We decided against moving away from pnpm.",
+                "We are not getting rid of pnpm.",
             ] {
                 for cosine in [None, Some(0.9)] {
                     assert_eq!(compare(newer, older, cosine), Relation::Unrelated, "{older} | {newer}");

@@ -1,5 +1,6 @@
 //! Marks the words that a statement rejects: behind "not" and "instead of", and before "is gone".
 
+use super::behaviour::forgets;
 use super::cues::{
     CALLED_OFF, CHANGES, DUTIES, EXEMPTS, MOVES, NEGLECTS, REASON, REJECT_BEFORE, REJECT_NEXT, REMINDS, SCOPE,
 };
@@ -114,7 +115,9 @@ pub(super) fn mark_rejections(words: &mut [Word]) -> bool {
     for phrase in REJECT_NEXT {
         let Some(at) = find(words, phrase) else { continue };
         let passive = at > 0 && matches!(words[at - 1].text.as_str(), "was" | "were" | "been" | "is" | "are");
-        if passive && matches!(phrase[0], "replaced" | "dropped" | "ditched") {
+        if passive && matches!(phrase[0], "replaced" | "dropped" | "ditched")
+            || phrase[0] == "forget" && forgets(words, at)
+        {
             continue;
         }
         let start = at + phrase.len();

@@ -381,6 +381,17 @@ const OBSERVATIONS: &[(&str, &str)] = &[
     ("Indent with tabs.", "Use spaces here."),
     ("Indent with tabs.", "Replace tabs with spaces in utils.py."),
     ("Always use pnpm to install packages.", "If CI breaks, forget the pnpm rule."),
+    ("Use pnpm, never npm.", "I always forget pnpm."),
+    ("The worker needs Redis.", "New people forget about Redis."),
+    ("We use Redis for sessions.", "Tom stopped using Redis."),
+    ("We use Redis.", "The issue says to stop using Redis."),
+    ("We use Redis.", "We talked about moving away from Redis."),
+    ("Use pnpm, never npm.", "We used npm instead of pnpm by accident."),
+    ("We use PostgreSQL.", "Why does it start MySQL instead of PostgreSQL."),
+    ("We use PostgreSQL.", "Using MySQL instead of PostgreSQL was rejected."),
+    ("We use PostgreSQL.", "MySQL instead of PostgreSQL is a bad idea."),
+    ("Use pnpm.", "Use npm instead of pnpm there."),
+    ("We use PostgreSQL.", "Fix the compose file, it starts MySQL instead of PostgreSQL."),
 ];
 
 /// Statements about something else, and plans.
