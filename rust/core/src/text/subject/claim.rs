@@ -14,7 +14,9 @@ use super::dimensions::state_of;
 use super::kept::negated_end;
 use super::options::{GENERIC, family_of};
 use super::places::{Place, places_of};
-use super::rejections::{drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections};
+use super::rejections::{
+    drop_phrases, drop_reasons, mark_ends, mark_exemptions, mark_negations, mark_rejections, negates_only,
+};
 use super::values::{Kind, Value, date_at, value_at};
 use super::words::{MOST_WORDS, Role, Word, find, stem_of, words_of};
 
@@ -105,6 +107,7 @@ impl Claim {
         let circumstances = leading(&words);
         let negated_end = negated_end(&words);
         let is_negative = mark_negations(&mut words);
+        let negates_only = negates_only(&words);
         let (rejects_next, rejects_before) = (mark_rejections(&mut words), mark_ends(&mut words));
         let is_general = has_phrase(&words, EXEMPTS) || has_phrase(&words, ALLOWS);
         let exempts = mark_exemptions(&mut words);
@@ -145,7 +148,7 @@ impl Claim {
             retracts,
             reminds: words.iter().any(|word| word.text == REMINDS && word.role == Role::Dropped),
             negated_end,
-            adds: has(ADDS),
+            adds: has(ADDS) || negates_only,
             // "The old ledger was on MySQL" tells of the past.
             is_tentative: has(TENTATIVE)
                 || QUESTIONS.contains(&words[0].text.as_str())
@@ -236,6 +239,12 @@ impl Claim {
     /// Whether its words say that it holds from now on. A permission without such words may be meant for once.
     pub(super) fn lasts(&self) -> bool {
         self.cue != Cue::None || self.retracts || self.is_general
+    }
+
+    /// Whether it permits one thing instead of another: "you can use X instead of Y".
+    pub(super) fn permits_alternative(&self) -> bool {
+        let is_alternative = |value: &Value| self.rejected_values.iter().any(|rejected| rejected.kind == value.kind);
+        self.permits && self.values.iter().any(is_alternative)
     }
 
     /// Whether it is about another thing, or about a part of what another statement is about.

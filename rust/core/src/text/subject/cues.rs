@@ -201,6 +201,7 @@ pub(super) const PERMITS: &[&[&str]] = &[
     &["is", "allowed"],
     &["are", "allowed"],
     &["allowed", "to"],
+    &["is", "possible"],
 ];
 /// A permission with one of these is general.
 pub(super) const ALLOWS: &[&[&str]] = &[&["is", "allowed"], &["are", "allowed"]];

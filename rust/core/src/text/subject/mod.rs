@@ -197,6 +197,7 @@ fn compare_things(newer: &Claim, older: &Claim, are_opposite: impl Fn() -> bool,
         return Relation::Unrelated;
     }
     match compare_claims(newer, older, are_opposite, cosine) {
+        Relation::Replaces(_) if newer.permits_alternative() => Relation::Contradicts(reasons::EXCEPTION),
         Relation::Replaces(_) if newer.has_other_subject(older) || environments::are_different(newer, older) => {
             Relation::Contradicts(reasons::PERHAPS_ELSEWHERE)
         }

@@ -17,6 +17,10 @@ pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
     if core.is_empty() {
         return Relation::Unrelated;
     }
+    // "Write PostgreSQL instead of Postgres" is about the spelling.
+    if core.iter().all(|term| newer.asserted.contains(term)) {
+        return Relation::Unrelated;
+    }
     let says = |term: &String| older.asserted.contains(term);
     if !core.iter().all(|term| says(term)) {
         let rest = || older.asserted.iter().filter(|term| !words.contains(&term.as_str()));
@@ -54,6 +58,10 @@ pub(super) fn compare_rejection(newer: &Claim, older: &Claim) -> Relation {
     }
     if is_narrower {
         return if extra.len() <= FEW { Relation::Contradicts(reasons::ELSEWHERE) } else { Relation::Unrelated };
+    }
+    // "You can use X instead of Y" leaves Y as it is.
+    if newer.permits && names_another && extra.len() <= FEW {
+        return Relation::Contradicts(reasons::EXCEPTION);
     }
     if extra.is_empty() && (newer.cue == Cue::Strong || newer.is_order || older.is_order || names_another) {
         return Relation::Replaces("rejects what the older statement says");

@@ -6,6 +6,8 @@ use super::cues::{
 };
 use super::words::{Role, Word, find};
 
+/// Words whose negation adds to a statement.
+const ALONE: &[&str] = &["exclusively", "just", "merely", "only", "solely"];
 /// Words that a rejection such as "instead of X" covers.
 const REJECTED_WORDS: usize = 5;
 
@@ -84,7 +86,8 @@ pub(super) fn mark_negations(words: &mut [Word]) -> bool {
         }
         while end < words.len() && !ended {
             let word = &words[end];
-            let breaks = word.text == "but" || REASON.contains(&word.text.as_str()) || word.text == "instead";
+            let breaks =
+                matches!(word.text.as_str(), "but" | "instead" | "rather") || REASON.contains(&word.text.as_str());
             let contrast = !of_verb && !ended_before && SCOPE.contains(&word.text.as_str());
             if breaks || contrast || (!of_verb && end - at > REJECTED_WORDS) {
                 break;
@@ -96,6 +99,13 @@ pub(super) fn mark_negations(words: &mut [Word]) -> bool {
         at = end.max(at + 1);
     }
     found
+}
+
+/// Whether a statement says that something is not all: "do not only run the unit tests". It is read behind
+/// [`mark_negations`].
+pub(super) fn negates_only(words: &[Word]) -> bool {
+    let is_rejected = |word: &Word| word.role == Role::Rejected && ALONE.contains(&word.text.as_str());
+    words.iter().any(is_rejected) || ALONE.iter().any(|alone| find(words, &["no", "longer", alone]).is_some())
 }
 
 /// The place of the verb if the negation at a place negates a neglect: "do not forget", "never ever skip".
@@ -119,6 +129,10 @@ pub(super) fn mark_rejections(words: &mut [Word]) -> bool {
             || phrase[0] == "forget" && forgets(words, at)
         {
             continue;
+        }
+        let is_comparison = matches!(phrase, ["instead", "of"] | ["rather", "than"]);
+        if is_comparison && at > 0 && words[at - 1].role == Role::Rejected && !words[at - 1].ends {
+            continue; // "do not use X instead of Y" wants Y
         }
         let start = at + phrase.len();
         let mut ended = words[start - 1].ends;

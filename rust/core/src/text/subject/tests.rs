@@ -368,6 +368,27 @@ fn what_is_taken_back_of_a_thing_leaves_the_rest() {
     assert_replaced(&corrections, None);
 }
 
+/// Statements that add something, or permit an alternative.
+const ADDITIONS: &[(&str, &str)] = &[
+    ("We use pytest.", "We do not only use pytest."),
+    ("Run unit tests.", "Don't only run unit tests."),
+    ("Always check the status code.", "Never check only the status code."),
+    ("Always update the changelog.", "Don't update just the changelog."),
+    ("Use mocks.", "Never use mocks only."),
+    ("Reviews check style.", "Reviews do not only check style."),
+    ("Use Redis.", "Not only do we use Redis."),
+    ("Use const.", "Don't use let instead of const."),
+    ("Use the logger.", "Don't use print rather than the logger."),
+    ("We use PostgreSQL.", "You can use SQLite instead of PostgreSQL."),
+    ("We use PostgreSQL.", "It is possible to use SQLite instead of PostgreSQL."),
+    ("We use PostgreSQL.", "Write PostgreSQL instead of Postgres."),
+];
+
+#[test]
+fn an_addition_and_a_permitted_alternative_leave_the_statement() {
+    assert_stay(ADDITIONS, Some(0.9));
+}
+
 /// Observations, tasks and conditions, which end no rule.
 const OBSERVATIONS: &[(&str, &str)] = &[
     ("Use pnpm, never npm.", "Someone replaced pnpm with npm in the Dockerfile."),
