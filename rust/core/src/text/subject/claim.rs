@@ -313,8 +313,9 @@ impl Claim {
                 Some(term)
             } else {
                 let term = stem_of(text);
-                let says_nothing =
-                    is_stop_word(text) || GENERIC.contains(&term.as_str()) || text.chars().nth(1).is_none();
+                // "C" and "R" are names, but "x" is a variable.
+                let is_letter = text.chars().nth(1).is_none() && !word.is_capital;
+                let says_nothing = is_stop_word(text) || GENERIC.contains(&term.as_str()) || is_letter;
                 (!says_nothing).then_some(term)
             };
             if let Some(term) = kept {

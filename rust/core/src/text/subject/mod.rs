@@ -12,6 +12,7 @@ mod behaviour;
 mod change;
 mod circumstances;
 mod claim;
+mod contrasts;
 mod cues;
 mod dimensions;
 mod environments;
@@ -198,7 +199,11 @@ fn compare_things(newer: &Claim, older: &Claim, are_opposite: impl Fn() -> bool,
     }
     match compare_claims(newer, older, are_opposite, cosine) {
         Relation::Replaces(_) if newer.permits_alternative() => Relation::Contradicts(reasons::EXCEPTION),
-        Relation::Replaces(_) if newer.has_other_subject(older) || environments::are_different(newer, older) => {
+        Relation::Replaces(_)
+            if newer.has_other_subject(older)
+                || environments::are_different(newer, older)
+                || contrasts::are_different(newer, older) =>
+        {
             Relation::Contradicts(reasons::PERHAPS_ELSEWHERE)
         }
         other => other,
