@@ -2,12 +2,15 @@
 
 use super::claim::{Claim, Cue};
 use super::dimensions::{States, compare_states};
-use super::options::{ATTRIBUTES, FAMILIES, PLACES, ROLES};
+use super::options::{ATTRIBUTES, FAMILIES, Family, PLACES, ROLES};
 use super::values::{Kind, Value};
 use super::{FEW, Relation, reasons, slot};
 
 /// Prepositions that each ask for something else: by whom, in what form, for whom, with what.
 const QUESTIONS: &[&str] = &["by", "in", "for", "with", "from"];
+
+/// Kinds of options of which a project may have one for each purpose.
+const SHARED: &[&str] = &["broker", "chat", "issue tracker", "merging"];
 
 /// Words in front of an amount, so that the number behind one is no year.
 const COUNTED: &[&str] = &["is", "are", "be", "to", "at"];
@@ -119,6 +122,9 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
     let scoped = |claim: &Claim, extra: &[&String]| extra.iter().any(|term| claim.scoped.contains(term));
     let is_same_slot = slot::is_known(new.kind) || !slot::is_another(newer, older);
     match (extra_new.len(), extra_old.len()) {
+        (0, 0) if newer.cue < Cue::Strong && family.is_some_and(|family| have_other_purposes(newer, older, family)) => {
+            Relation::Contradicts(reasons::PERHAPS_ELSEWHERE)
+        }
         (0, 0) if one_value => Relation::Replaces("gives another value for what has one value"),
         (0, 0) if newer.cue >= Cue::Weak && states == Some(States::Unknown) => {
             Relation::Contradicts(reasons::ANOTHER_STATE)
@@ -145,6 +151,17 @@ fn compare_value(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> Rela
         }
         _ => Relation::Unrelated,
     }
+}
+
+/// Whether two statements give options of a kind for different purposes: "Slack for the team", "Discord for
+/// announcements".
+fn have_other_purposes(newer: &Claim, older: &Claim, family: &Family) -> bool {
+    let purposes = |claim: &Claim| -> Vec<String> {
+        claim.stems.iter().filter(|stem| family.words.contains(&stem.as_str())).cloned().collect()
+    };
+    let (new, old) = (purposes(newer), purposes(older));
+    let differ = !new.is_empty() && !old.is_empty() && !new.iter().any(|stem| old.contains(stem));
+    SHARED.contains(&family.name) && differ
 }
 
 /// Whether a statement gives one value of several: "Python 3.12 is supported", but not "only Python 3.12 is supported".

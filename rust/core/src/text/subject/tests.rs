@@ -213,6 +213,14 @@ const BOTH_HOLD: &[(&str, &str)] = &[
 
 /// Values of which a project may have several.
 const SEVERAL: &[(&str, &str)] = &[
+    ("Use ruff.", "Use eslint."),
+    ("We use black.", "We use prettier."),
+    ("We use Terraform.", "We use Ansible."),
+    ("We deploy to AWS.", "We use Cloudflare."),
+    ("We use Postgres.", "We use DuckDB."),
+    ("Use Kafka for events.", "Use RabbitMQ for queues."),
+    ("Squash pull requests.", "Rebase branches."),
+    ("Use Slack for the team.", "Use Discord for announcements."),
     ("Protect the branch main.", "Protect the branch develop."),
     ("The main branch is protected.", "The develop branch is protected."),
     ("Python 3.11 is supported.", "Python 3.12 is supported."),
