@@ -212,11 +212,18 @@ pub(super) fn mark_exemptions(words: &mut [Word]) -> bool {
     found
 }
 
+fn is_after_end(text: &str) -> bool {
+    SCOPE.contains(&text) || REASON.contains(&text) || matches!(text, "and" | "as" | "now" | "since")
+}
+
 fn reject_before(words: &mut [Word], phrases: &[&[&str]]) -> bool {
     for phrase in phrases {
         let Some(at) = find(words, phrase) else { continue };
         let start = words[..at].iter().rposition(|word| word.ends).map_or(0, |end| end + 1);
-        if start == at {
+        // "The job is dead slow" and "the view is history based" end nothing.
+        let last = at + phrase.len() - 1;
+        let is_end = words[last].ends || words.get(last + 1).is_none_or(|next| is_after_end(&next.text));
+        if start == at || matches!(phrase[last - at], "dead" | "history") && !is_end {
             continue;
         }
         for word in &mut words[start..at] {

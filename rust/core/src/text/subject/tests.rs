@@ -376,6 +376,16 @@ fn what_is_taken_back_of_a_thing_leaves_the_rest() {
     assert_replaced(&corrections, None);
 }
 
+#[test]
+fn a_word_that_only_looks_like_an_end_leaves_the_statement() {
+    let pairs = [
+        ("The invoice job runs nightly.", "The invoice job is dead slow."),
+        ("The invoice job is written in Go.", "The invoice job is history based."),
+    ];
+    assert_stay(&pairs, Some(0.9));
+    assert_replaced(&[("We use yarn.", "Yarn is dead."), ("We use yarn.", "Yarn is history since May.")], None);
+}
+
 /// Statements that add something, or permit an alternative.
 const ADDITIONS: &[(&str, &str)] = &[
     ("We use pytest.", "We do not only use pytest."),
