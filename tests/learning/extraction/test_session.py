@@ -306,6 +306,15 @@ def test_summary_leaves_out_a_pasted_error_and_a_courtesy():
     assert filter_category(told, Category.CONVERSATION) == []
 
 
+@pytest.mark.parametrize(
+    "asked", ["Good morning, where did we stop on Friday?", "Hey, let's continue where we stopped", "What did we do?"]
+)
+def test_goal_is_the_first_message_with_a_task_of_its_own(asked):
+    told = find_candidates(user(asked), agent("At the import."), user("Make the import faster."), edit(), bash("make"))
+    (one,) = filter_category(told, Category.CONVERSATION)
+    assert "Goal: Make the import faster" in one.content
+
+
 def test_summary_masks_email_addresses():
     told = find_candidates(user("Send the report to ann@example.com daily."), edit())
     (one,) = filter_category(told, Category.CONVERSATION)

@@ -36,6 +36,13 @@ _COURTESY: Final = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])")
+_RESUMES: Final = re.compile(
+    r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening|day)|morning|ok(?:ay)?|so|there|again|please|let'?s)[\s,.!]+)*"
+    r"(?:(?:where|what) (?:did|were|was|are) (?:we|i) (?:stop|leave|left|do|doing|at\b|working|up to)"
+    r"|(?:continue|go on|carry on|pick up) (?:from )?(?:where|with what) (?:we|i) (?:stopped|left|were))[^.?!]{0,60}[.?!\s]*",
+    re.IGNORECASE,
+)
+"""A message that asks for the session before, and has no goal of its own."""
 _COMPLAINS: Final = re.compile(
     r"\b\w*(?:Error|Exception|Warning)\b(?:\(\w+\))?:|^\s*(?:error|warning|fatal|traceback|npm err!|info|debug)\b|\bat \S+:\d+|^\s*\[?\d{4}-\d\d-\d\d|^\s*[$>❯#|]|^\s*#{1,6}\s",
     re.IGNORECASE,
@@ -43,10 +50,16 @@ _COMPLAINS: Final = re.compile(
 
 
 def describe_goal(text: str) -> str:
-    """Return the request in the user's own words; empty if the text is only a pasted error or too short."""
+    """Return the request in the user's own words; empty if the text is only a pasted error, or says too little.
+
+    >>> describe_goal("Add a retry to the export job.")
+    'Add a retry to the export job.'
+    >>> describe_goal("Good morning, where did we stop on Friday?")
+    ''
+    """
     lines = [line for line in text.split("\n") if line.strip() and not _COMPLAINS.search(line)]
     goal = shorten(" ".join(lines), _GOAL)
-    return goal if len(goal.split()) >= _LEAST_WORDS else ""
+    return "" if len(goal.split()) < _LEAST_WORDS or _RESUMES.fullmatch(goal) else goal
 
 
 def describe_outcome(answer: str) -> str:
