@@ -30,6 +30,8 @@ _GIT_SECONDS: Final = 10.0
 _END_SECONDS: Final = 5.0
 _BEGIN_SECONDS: Final = 1.0
 """Time in which a process that begins a program gets its environment, also on a busy machine."""
+_MOST_LOOKS: Final = 50
+"""After so many looks at a process with a command line, its environment really is empty."""
 
 
 def mark() -> Mapping[str, str]:
@@ -131,9 +133,12 @@ def _read_environment(pid: int) -> bytes:
         OSError: The process has ended, has no program, or belongs to another user.
     """
     until = time.monotonic() + _BEGIN_SECONDS
+    looks = 0
     while not (found := Path(f"/proc/{pid}/environ").read_bytes()) and time.monotonic() < until:
         Path(f"/proc/{pid}/exe").readlink()  # Fails for a process that has ended, and for the kernel's own.
-        if Path(f"/proc/{pid}/cmdline").read_bytes():
-            break  # The environment really is empty, or has just come.
+        # The environment comes a moment after the command line, unless it really is empty.
+        looks += bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+        if looks > _MOST_LOOKS:
+            break
         os.sched_yield()
-    return found or Path(f"/proc/{pid}/environ").read_bytes()
+    return found

@@ -206,19 +206,23 @@ impl Claim {
         let limits = |clause: &String| {
             let words: Vec<String> = clause.split_whitespace().take(3).map(str::to_lowercase).collect();
             let is_one = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| list.contains(&word.as_str()));
-            // "This is for CI."
-            let points = is_one(0, &["it", "that", "this"]) && is_one(2, SCOPE);
+            // "This is for CI", but not "it listens on port 90".
+            let is_about = is_one(1, &["applies", "counts", "goes", "holds", "is", "was"]);
+            let points = is_one(0, &["it", "that", "this"]) && is_about && is_one(2, SCOPE);
             words.is_empty() || is_one(0, LIMITS) || is_one(0, SCOPE) || points
         };
         if clauses.len() < 2 || text.trim_end().ends_with('?') {
             return Vec::new();
         }
         let elsewhere = behind_circumstances(&clauses);
-        // "Fix the compose file, it starts MySQL": the pronoun stands for the file.
+        // "Fix the compose file, it starts MySQL": the pronoun stands for the file. "The API no longer listens on port 80,
+        // it listens on port 90" is about the API.
         let has_pronoun = |number: usize| {
             let first = clauses[number].split_whitespace().next().map(str::to_lowercase);
             let is_same_sentence = number > 0 && !clauses[number - 1].trim_end().ends_with(['.', ';']);
-            is_same_sentence && first.is_some_and(|word| matches!(word.as_str(), "he" | "it" | "she" | "they"))
+            is_same_sentence
+                && first.is_some_and(|word| matches!(word.as_str(), "he" | "it" | "she" | "they"))
+                && Self::read(&clauses[number - 1]).is_some_and(|before| before.is_task || before.is_order)
         };
         let stands_alone = |number: &usize| {
             !limits(&clauses[*number])

@@ -386,6 +386,12 @@ fn a_word_that_only_looks_like_an_end_leaves_the_statement() {
     assert_replaced(&[("We use yarn.", "Yarn is dead."), ("We use yarn.", "Yarn is history since May.")], None);
 }
 
+#[test]
+fn a_pronoun_stands_for_what_its_sentence_is_about() {
+    let newer = "The API server no longer listens on port 8080, it listens on port 9090 instead.";
+    assert_replaced(&[("The API server listens on port 8080.", newer)], None);
+}
+
 /// Statements that add something, or permit an alternative.
 const ADDITIONS: &[(&str, &str)] = &[
     ("We use pytest.", "We do not only use pytest."),
