@@ -215,14 +215,17 @@ impl Claim {
             return Vec::new();
         }
         let elsewhere = behind_circumstances(&clauses);
+        let first_of = |number: usize| clauses[number].split_whitespace().next().unwrap_or_default().to_lowercase();
         // "Fix the compose file, it starts MySQL": the pronoun stands for the file. "The API no longer listens on port 80,
         // it listens on port 90" is about the API.
         let has_pronoun = |number: usize| {
-            let first = clauses[number].split_whitespace().next().map(str::to_lowercase);
+            let is_pronoun = matches!(first_of(number).as_str(), "he" | "it" | "she" | "they");
             let is_same_sentence = number > 0 && !clauses[number - 1].trim_end().ends_with(['.', ';']);
-            is_same_sentence
-                && first.is_some_and(|word| matches!(word.as_str(), "he" | "it" | "she" | "they"))
-                && Self::read(&clauses[number - 1]).is_some_and(|before| before.is_task || before.is_order)
+            let is_about_thing = || {
+                matches!(first_of(number - 1).as_str(), "a" | "an" | "my" | "our" | "the" | "this")
+                    || Self::read(&clauses[number - 1]).is_some_and(|before| !before.subject.is_empty())
+            };
+            is_pronoun && is_same_sentence && !is_about_thing()
         };
         let stands_alone = |number: &usize| {
             !limits(&clauses[*number])
