@@ -19,7 +19,7 @@ pub(super) enum Part {
 
 /// Whether a statement says clearly that something changed.
 pub(super) fn says_changed(words: &[Word]) -> bool {
-    STRONG.iter().any(|phrase| has_cue(words, phrase))
+    STRONG.iter().copied().flatten().any(|phrase| has_cue(words, phrase))
 }
 
 /// Whether all words by which a statement says that something changed may also only stress it, or tell of a part.
@@ -47,8 +47,8 @@ pub(super) fn changed_part(words: &[Word], moves: bool) -> Option<Part> {
 }
 
 fn has_only(words: &[Word], lists: &[&[&[&str]]]) -> bool {
-    let mut cues = STRONG.iter().filter(|phrase| has_cue(words, phrase));
-    cues.all(|phrase| lists.iter().any(|phrases| phrases.contains(phrase)))
+    let mut others = STRONG.iter().filter(|list| !lists.contains(list)).copied().flatten();
+    !others.any(|phrase| has_cue(words, phrase))
 }
 
 fn has_cue(words: &[Word], phrase: &[&str]) -> bool {

@@ -181,7 +181,7 @@ impl Claim {
             values: Vec::new(),
             rejected_values: Vec::new(),
         };
-        for list in [STRONG, WEAK, ADDS, if claim.permits { PERMITS } else { &[] }] {
+        for list in STRONG.iter().copied().chain([WEAK, ADDS, if claim.permits { PERMITS } else { &[] }]) {
             drop_phrases(&mut words, list);
         }
         drop_reasons(&mut words);
