@@ -274,7 +274,8 @@ def test_recall_and_blocks_quote_it_as_well(store: MemoryStore) -> None:
     decision = decide(store, request, config=config.injection, brief=brief, count=len, at=clock.now())
     assert f"{PNPM} ({quoted})" in decision.text
     # A purge of the later words finds the block that quotes them.
-    assert {shown.memory for shown in decision.shown} == {result.memory.id, result.later.id}
+    assert {shown.memory: shown.why for shown in decision.shown}[result.later.id] == "later words"
+    assert len(decision.shown) == 2
 
 
 def test_what_was_said_later_in_another_project_is_not_quoted(store: MemoryStore) -> None:

@@ -224,7 +224,7 @@ class Invocation:
         return self._resolver(store).name(self.folder)
 
     def select_project(self, store: MemoryStore, scope: str | None, *, all_projects: bool = False) -> str | None:
-        """Return the argument ``project`` of a search; None for the project of the store.
+        """Return the project to search: a name, ``ALL_PROJECTS``, or None for the one that the store is bound to.
 
         A folder without memories has no project yet. If only the project's memories are wanted, its future name stands
         for it, so that the search finds nothing instead of failing.

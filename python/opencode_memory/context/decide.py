@@ -24,7 +24,7 @@ from opencode_memory.context.headline import SHORT_WORDS, format_headline
 from opencode_memory.context.in_sight import IN_COMMAND, InSight, find_in_sight
 from opencode_memory.context.loaded_text import LoadedText, read_statements
 from opencode_memory.context.quote import SAID, find_quote, quote_group
-from opencode_memory.context.reasons import BEFORE, FOUND_AGAIN, HEADLINE, IN_BRIEF, find_found_before
+from opencode_memory.context.reasons import BEFORE, FOUND_AGAIN, HEADLINE, IN_BRIEF, LATER, find_found_before
 from opencode_memory.context.relevance import POOL, TUNED, query_of, select_hits
 from opencode_memory.context.usefulness import is_wrong, rank_by_usefulness
 from opencode_memory.models import Hit, Memory
@@ -313,14 +313,14 @@ def _list_shown(memories: Iterable[Memory], found: _Found, begins: Brief) -> Ite
     reasons |= {memory.id: HEADLINE for memory in begins.headlines}
     reasons = {hit.memory.id: HEADLINE for hit in found.further} | reasons
     folded = {**found.before, **begins.before}
-    folded |= {id_: (*folded.get(id_, ()), later) for id_, later in found.later.items()}
     quoted = {memory.id: memory for memory in memories}
     for memory in quoted.values():
         yield Shown(memory=memory.id, key=memory.key, score=scores.get(memory.id, 0.0), why=reasons[memory.id])
-    earlier = {statement.id: statement for id_ in quoted for statement in folded.get(id_, ())}
-    for memory in earlier.values():
+    others = {statement.id: (statement, BEFORE) for id_ in quoted for statement in folded.get(id_, ())}
+    others |= {later.id: (later, LATER) for id_, later in found.later.items() if id_ in quoted}
+    for memory, why in others.values():
         if memory.id not in quoted:
-            yield Shown(memory=memory.id, key=memory.key, score=0.0, why=BEFORE)
+            yield Shown(memory=memory.id, key=memory.key, score=0.0, why=why)
 
 
 def _decide_block(request: Request, composed: _Composed, at: datetime) -> Decision:

@@ -11,9 +11,11 @@ IN_BRIEF: Final = "brief"
 HEADLINE: Final = "headline"
 """The memory is shown only as a headline, so that it may still be shown in full."""
 BEFORE: Final = "earlier statement"
+LATER: Final = "later words"
+"""The user said this about a shown memory, and the block quotes a part of it."""
 FOUND_AGAIN: Final = "found for earlier messages"
 """The memory was found before a compaction, and the brief after it shows it in full."""
-NOT_IN_FULL: Final = frozenset({HEADLINE, BEFORE})
+NOT_IN_FULL: Final = frozenset({HEADLINE, BEFORE, LATER})
 _MOST_FOUND: Final = 12
 """Memories that were found for earlier messages, newest first; a long session moves on to other subjects."""
 

@@ -166,7 +166,7 @@ def _import_native(
     if not dry_run:
         total = found.total()
         report = None if progress is None else lambda done: progress(done, total)
-        # A file of someone else says nothing about repositories.
+        # A file of somebody else must not say which repository a project has.
         renamed = take_names(store, find_renamed(store, projects)) if trusted else {}
         counts = native_json.load(
             store, text, as_own=as_own, with_projects=trusted, renamed=renamed, namespace=namespace, progress=report

@@ -31,13 +31,7 @@ def format_results(
         project: The project of the reader.
         compact: Whether to render one line for each memory.
     """
-    remarks = {
-        result.memory.id: [
-            *filter(None, [format_before(result.memory, result.before, at=at), format_later(result.later, at=at)]),
-            *([str(result.hit.explanation)] if result.hit.explanation else []),
-        ]
-        for result in results
-    }
+    remarks = {result.memory.id: _list_remarks(result, at=at) for result in results}
     memories = [result.memory for result in results]
     listed = format_list(memories, at=at, project=project, compact=compact, more=remarks)
     return Answer(join_lines(heading, listed), {"memories": [_result_data(result) for result in results]})
@@ -77,6 +71,13 @@ def format_near_misses(hits: Sequence[Hit], *, text: str, at: datetime, project:
     ]
     lead = "The nearest are not relevant enough:" if hits else NOTHING_NEAR
     return Answer(join_lines(text, lead, listed), {"memories": [], "nearest": data})
+
+
+def _list_remarks(result: Result, *, at: datetime) -> list[str]:
+    """Return what stands below a memory: the earlier statement, the later words, and why it was found."""
+    explanation = str(result.hit.explanation) if result.hit.explanation else ""
+    remarks = format_before(result.memory, result.before, at=at), format_later(result.later, at=at), explanation
+    return [remark for remark in remarks if remark]
 
 
 def _result_data(result: Result) -> dict[str, Any]:

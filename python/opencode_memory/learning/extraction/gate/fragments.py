@@ -48,4 +48,4 @@ PLACE: Final = (
     r"(?:in|into|on|at|to|for|from|under|as|with|down)(?: [\w./`-]+){0,2}(?: (?:sessions?|time|future|memory))?"
     r"(?:,? (?:please|pls))?\W*"
 )
-"""What says nothing behind "remember that": "in the README". "On Fridays nobody deploys" does."""
+"""Words behind "remember that" that state nothing, such as "in the README". "On Fridays nobody deploys" does not match."""

@@ -20,8 +20,8 @@ const OPEN: &[&str] = &[
     "support", "supports",
 ];
 
-/// Words between a preposition and what it introduces.
-const ARTICLES: &[&str] = &["a", "an", "its", "new", "our", "the"];
+/// Words that may stand between a preposition and a name: "moved to a new server".
+const BEFORE_NAMES: &[&str] = &["a", "an", "its", "new", "our", "the"];
 
 /// Whether only a word such as "actually", or a verb such as "renamed", says that something changed, and the newer
 /// statement says something else about the same thing.
@@ -86,7 +86,7 @@ fn own_place<'c>(claim: &'c Claim, other: &Claim) -> Option<&'c Place> {
 fn is_answer(newer: &Claim, place: &Place) -> bool {
     let at = newer.stems.iter().position(|stem| *stem == place.stem);
     let mut before = newer.stems[..at.unwrap_or_default()].iter().rev().map(String::as_str);
-    let has_preposition = before.find(|stem| !ARTICLES.contains(stem)).is_some_and(|stem| SCOPE.contains(&stem));
+    let has_preposition = before.find(|stem| !BEFORE_NAMES.contains(stem)).is_some_and(|stem| SCOPE.contains(&stem));
     has_preposition || is_value(newer, place)
 }
 
