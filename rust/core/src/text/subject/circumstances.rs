@@ -254,6 +254,24 @@ mod tests {
     }
 
     #[test]
+    fn statement_about_the_whole_leaves_an_exception() {
+        for (older, newer) in [
+            ("In tests, the retry limit is 1.", "The retry limit is 8 instead of 5."),
+            ("In tests, the retry limit is 1.", "The retry limit is 8."),
+            ("Locally, the API runs on port 3000.", "The API runs on port 9090."),
+            ("On CI, use npm.", "Use yarn instead of npm."),
+            ("Use npm, CI only.", "We no longer use npm."),
+            ("On mobile, the theme is light.", "The theme is blue now."),
+            ("The retry limit in tests is 1.", "The retry limit is 8 instead of 5."),
+        ] {
+            for cosine in [None, Some(0.9)] {
+                let found = compare(newer, older, cosine);
+                assert!(!found.is_of_one_subject(), "{older} | {newer} -> {found:?}");
+            }
+        }
+    }
+
+    #[test]
     fn statement_about_the_same_circumstances_or_all_replaces() {
         for (older, newer) in [
             ("In tests, the timeout is 30 seconds.", "In tests, the timeout is 5 seconds."),

@@ -175,7 +175,10 @@ impl<'t> Statement<'t> {
             Relation::Replaces(_) if newer.claim.is_hypothetical_against(&older.claim) => {
                 Relation::Contradicts(reasons::ELSEWHERE)
             }
-            Relation::Replaces(_) if newer.claim.is_elsewhere_than(&older.claim) => {
+            // A part leaves the whole, and the whole leaves an exception: "in tests, the limit is 1", "the limit is 8".
+            Relation::Replaces(_)
+                if newer.claim.is_elsewhere_than(&older.claim) || older.claim.is_elsewhere_than(&newer.claim) =>
+            {
                 Relation::Contradicts(reasons::ELSEWHERE)
             }
             // "The linter was removed by accident" does not end "run the linter before every commit".

@@ -29,6 +29,10 @@ pub(super) fn compare_values(newer: &Claim, older: &Claim) -> Relation {
         {
             continue;
         }
+        if rejects_another(newer, old) {
+            found = Relation::Contradicts(reasons::PERHAPS_ELSEWHERE);
+            continue;
+        }
         match compare_value(newer, older, new, old) {
             replaces @ Relation::Replaces(_) => return replaces,
             Relation::Unrelated => {}
@@ -238,6 +242,16 @@ fn is_version(newer: &Claim, older: &Claim, new: &Value, old: &Value) -> bool {
 fn is_product(claim: &Claim, name: &str) -> bool {
     matches!(name, "node" | "java" | "php" | "go" | "jdk" | "deno" | "swift" | "net")
         || claim.values.iter().any(|value| value.text == name && matches!(value.kind, Kind::Name | Kind::Option(_)))
+}
+
+/// Whether a statement says which amount or day it changes, and that is not the one of the older statement: "8 instead of
+/// 5" where the older one says 1.
+fn rejects_another(newer: &Claim, old: &Value) -> bool {
+    let number = |value: &Value| value.text.split(' ').next().map(str::to_owned); // without its unit
+    let mut rejected = newer.rejected_values.iter().filter(|value| value.kind == old.kind).peekable();
+    matches!(old.kind, Kind::Number | Kind::Quantity(_) | Kind::Day)
+        && rejected.peek().is_some()
+        && rejected.all(|value| value.text != old.text && number(value) != number(old))
 }
 
 /// Whether both values are one number, or years, which tell when and not how much.

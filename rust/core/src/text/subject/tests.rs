@@ -387,6 +387,22 @@ fn a_word_that_only_looks_like_an_end_leaves_the_statement() {
 }
 
 #[test]
+fn a_change_of_another_amount_or_day_leaves_the_statement() {
+    let pairs = [
+        ("The retry limit of the export is 1.", "The retry limit is 8 instead of 5."),
+        ("The timeout is 10 seconds.", "The timeout is 60 seconds instead of 30 seconds."),
+        ("We deploy on Mondays.", "We deploy on Fridays instead of Thursdays."),
+    ];
+    assert_stay(&pairs, Some(0.9));
+    let same = [
+        ("The retry limit is 5.", "The retry limit is 8 instead of 5."),
+        ("The timeout is 30 seconds.", "The timeout is 60 seconds instead of 30."),
+        ("We deploy on Thursdays.", "We deploy on Fridays instead of Thursdays."),
+    ];
+    assert_replaced(&same, None);
+}
+
+#[test]
 fn a_pronoun_stands_for_what_its_sentence_is_about() {
     let newer = "The API server no longer listens on port 8080, it listens on port 9090 instead.";
     assert_replaced(&[("The API server listens on port 8080.", newer)], None);
