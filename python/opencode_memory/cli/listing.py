@@ -25,7 +25,7 @@ from opencode_memory.cli.parameters import (
     period_options,
     scope_option,
 )
-from opencode_memory.context.arrangement import list_later
+from opencode_memory.context.later_words import list_later
 from opencode_memory.context.session_results import turn_data
 from opencode_memory.errors import NotFoundError
 from opencode_memory.models import Category, HistoryEntry, Status, Turn

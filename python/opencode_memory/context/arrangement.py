@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from opencode_memory.context.entry import GROUPS, OTHERS, Entry
 from opencode_memory.context.folding import Folded
-from opencode_memory.errors import NotFoundError
-from opencode_memory.models import Memory, Status
 from opencode_memory.store.learning_state import SAID_LATER
 
 if TYPE_CHECKING:
     from opencode_memory.store.memory_store import MemoryStore
 
 _ORDER: Final = {group: place for place, group in enumerate(GROUPS)}
-_MOST_RELATED: Final = 50
-_LATER: Final = frozenset({SAID_LATER, "contradicts"})
-"""Kinds of links from later words to the statement that they are about, or against."""
 
 
 def quote_later(
@@ -51,35 +46,6 @@ def quote_later(
     for id_, entry in by_id.items():
         if id_ not in quoted:
             yield replace(entry, later=by_id[quotes[id_]].memory) if id_ in quotes else entry
-
-
-def list_later(store: MemoryStore, memory: Memory) -> list[Memory]:
-    """Return the active memories that were said later about a memory, or against it, newest first."""
-    linked = (relative.memory for relative in store.related(memory.id, limit=_MOST_RELATED) if relative.kind in _LATER)
-    later = [newer for newer in linked if newer.status is Status.ACTIVE and newer.time > memory.time]
-    return sorted(later, key=lambda newer: newer.time, reverse=True)
-
-
-def find_said_later(store: MemoryStore, memories: Sequence[Memory], project: str | None) -> dict[str, Memory]:
-    """Return what the user said last about some memories, by their ids, unless it is one of these memories itself.
-
-    Args:
-        store: The store of the links.
-        memories: The memories.
-        project: The project of the reader, as for a recall.
-    """
-    by_id = {memory.id: memory for memory in memories}
-    found: dict[str, Memory] = {}
-    for link in store.links_to([*by_id], [SAID_LATER], project=project):
-        if link.source in by_id:
-            continue
-        try:
-            later = store.get(link.source)
-        except NotFoundError:
-            continue  # Deleted in the meantime.
-        if later.is_confirmed and later.time > found.get(link.target, by_id[link.target]).time:
-            found[link.target] = later
-    return found
 
 
 def sort_entries(entries: Sequence[Entry], folded: Iterable[Folded]) -> list[Entry]:

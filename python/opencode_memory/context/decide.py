@@ -14,7 +14,6 @@ from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from opencode_memory.context.arrangement import find_said_later
 from opencode_memory.context.block import HEAD, HEAD_MORE, Block, Group, fit_groups, render
 from opencode_memory.context.brief import NO_BRIEF, Brief, fit_brief, render_brief
 from opencode_memory.context.brief_entries import BriefRequest, collect_entries
@@ -22,6 +21,7 @@ from opencode_memory.context.entry import FOUND_BEFORE, OTHERS
 from opencode_memory.context.folding import fold_hits
 from opencode_memory.context.headline import SHORT_WORDS, format_headline
 from opencode_memory.context.in_sight import IN_COMMAND, InSight, find_in_sight
+from opencode_memory.context.later_words import find_said_later
 from opencode_memory.context.loaded_text import LoadedText, read_statements
 from opencode_memory.context.quote import SAID, find_quote, quote_group
 from opencode_memory.context.reasons import BEFORE, FOUND_AGAIN, HEADLINE, IN_BRIEF, LATER, find_found_before

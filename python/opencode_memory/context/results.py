@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from opencode_memory.context.arrangement import find_said_later
 from opencode_memory.context.folding import fold_hits
+from opencode_memory.context.later_words import find_said_later
 from opencode_memory.models import Hit, Memory, SessionHit
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from opencode_memory.context.arrangement import find_said_later
 from opencode_memory.context.folding import before_of
+from opencode_memory.context.later_words import find_said_later
 from opencode_memory.errors import ConflictError, InvalidInputError, StorageError
 from opencode_memory.memory_file import disk
 from opencode_memory.memory_file.apply import Done, apply_changes, memories_of, propose

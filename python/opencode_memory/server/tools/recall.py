@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from opencode_memory import entities
-from opencode_memory.context.arrangement import list_later
+from opencode_memory.context.later_words import list_later
 from opencode_memory.context.results import NEAR_MISSES, Result, cut
 from opencode_memory.context.session_results import present_all, turn_data
 from opencode_memory.errors import InvalidInputError, NotFoundError

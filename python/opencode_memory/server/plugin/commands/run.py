@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Final
 
 from opencode_memory._core import redact
-from opencode_memory.context.arrangement import find_said_later
 from opencode_memory.context.block import Group, escape, format_memory, render
+from opencode_memory.context.later_words import find_said_later
 from opencode_memory.context.results import present
 from opencode_memory.errors import OpencodeMemoryError
 from opencode_memory.hosts.opencode.slash_commands import HOW, READ_ONLY, WHAT, frame
